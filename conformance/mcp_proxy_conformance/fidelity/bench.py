@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 
 from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity import exact_json
+from mcp_proxy_conformance.fidelity.content import ITEMS, counterparts
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Kind
-from mcp_proxy_conformance.fidelity.side import Outcome, Side
+from mcp_proxy_conformance.fidelity.side import Listing, Outcome, Side
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
 from mcp_proxy_conformance.targets.relay import RelayFacts
 from mcp_proxy_conformance.verdict.comparison import Comparison
@@ -23,6 +24,7 @@ _Shown = TypeVar("_Shown")
 TIMES, PAUSE_S = 5, 0.1
 STRUCTURED_SINCE = "2025-06-18"
 """The first revision with structured content."""
+CONTENT = ("result", "content")
 LISTED = "RLY.tools.complete.listed"
 KINDS: Mapping[str, str] = {
     "tool error": "RLY.down.error-kind.tool-error",
@@ -57,13 +59,30 @@ class RelayBench:
         """Whether the relay has reached its upstream over HTTP, and not over stdio."""
         return any(arrival.line for arrival in self.through.server.journal.since())
 
+    def listing(self) -> Listing:
+        """Return the tools that the relay lists; Inconclusive, equal for all, if it cannot be read.
+
+        Raises Unreachable without an answer.
+        """
+        try:
+            return self.through.listing()
+        except ProtocolFault as fault:
+            raise Inconclusive(
+                f"the relay's list of tools cannot be read: expected {fault.expected}, but the"
+                f" target sent {fault.seen}",
+                cause="unread_answer",
+                hint="have the relay answer tools/list with the upstream's tools",
+                needs=(LISTED,),
+            ) from None
+
     def needs_tool(self, name: str) -> None:
         """Raise Inconclusive unless the relay lists that tool of the server, which a check calls.
 
         A tool that it declares to leave out is not listed either.
         """
-        if self.through.tool(name) is ABSENT:
-            shown = ", ".join(self.through.listing().names[:5]) or "none"
+        names = self.listing().names
+        if self.through.name_of(name) not in names:
+            shown = ", ".join(names[:5]) or "none"
             raise Inconclusive(
                 f"the relay does not list {self.through.name_of(name)!r}; it lists: {shown}",
                 cause="not_reached",
@@ -72,9 +91,11 @@ class RelayBench:
             )
 
     def serves(self) -> bool:
-        """Whether the relay still answers the client that checks share."""
+        """Whether the relay still answers the client that checks share, if it ever listed tools."""
+        if not self.relay.alive() or not self.through.has_tools:
+            return self.relay.alive()
         try:
-            return self.relay.alive() and bool(self.through.list_anew().names)
+            return bool(self.through.list_anew().names)
         except (Unreachable, ProtocolFault):
             return False
 
@@ -137,7 +158,8 @@ class RelayBench:
         """Call the case's tool, and compare the outcome at the case's path.
 
         An error that arrives as one of the other kind has nothing at that path, which is not
-        judged; one that arrives as a success leaves the case's clauses open.
+        judged; one that arrives as a success leaves the case's clauses open. So do content items
+        that cannot be told from others, unless the case is about which there are.
         """
         comparison = Comparison()
         direct, through = self.both(lambda side: side.call(case.tool, arguments))
@@ -146,6 +168,13 @@ class RelayBench:
         allowed = exact_json.at(direct.document, case.at)
         observed = exact_json.at(through.document, case.at)
         place = f"{case.id}: {'.'.join(map(str, case.at))}"
+        if case.at[:2] == CONTENT and ITEMS not in case.clauses and through.kind == direct.kind:
+            sides = [exact_json.at(each.document, CONTENT) for each in (direct, through)]
+            items = counterparts(*sides) if all(isinstance(each, list) for each in sides) else []
+            if items is None:
+                why = f"{case.id}: content items were added, lost or merged"
+                return comparison.leaving_open(case.clauses, why, needs=(ITEMS,))
+            observed = exact_json.at(items, case.at[2:])
         if case.by == "loud":
             comparison.truth(place, observed, holds=observed != "result", breaks=case.clauses,
                              allowed="anything but a success")  # fmt: skip
@@ -195,7 +224,7 @@ class RelayBench:
         """Record each difference of two values as breaking the case's clauses, else none."""
         allowed, observed = sides
         if case.by == "value":
-            additions = case.at[1:2] == ("content",)
+            additions = case.at[:2] == CONTENT
             record(
                 comparison, path, allowed, observed, case.clauses, additions=additions, of=of or {}
             )  # fmt: skip

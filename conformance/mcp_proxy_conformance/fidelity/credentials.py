@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from mcp_proxy_conformance.fidelity import way_back
 from mcp_proxy_conformance.fidelity.bench import RelayBench
@@ -22,6 +22,7 @@ from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 TOKEN, OTHER, QUERY = "RLY.cred.down.token", "RLY.cred.down.other", "RLY.cred.down.query"
 UP, LOG = "RLY.cred.up.token", "RLY.cred.up.log"
+AUTHORIZATION = "Authorization"
 CLIENT_TOKEN = "canary/of+the-client-c1a55e="  # noqa: S105 - a canary, not a secret
 OTHERS: Mapping[str, str] = {
     "Cookie": "canary/in+a-cookie-90ef3d",
@@ -38,15 +39,57 @@ REFUSED = (401, 403, 500)
 """Statuses with which the upstream refuses calls; errors about them may tell what was asked."""
 
 
-def sent_on(bench: RelayBench) -> Comparison:
-    """Have a client with credentials list and call, and search all that the upstream gets.
+def token_sent_on(bench: RelayBench) -> Comparison:
+    """Search all that the upstream gets of a client with credentials for its token.
+
+    Raises NotApplicable if the relay declares to forward it; else as `_arrivals`.
+    """
+    if AUTHORIZATION.lower() in map(str.lower, bench.facts.forwards):
+        reason = f"the relay declares that it forwards {AUTHORIZATION}"
+        raise NotApplicable(reason)
+    comparison = Comparison()
+    _, arrivals = _arrivals(bench)
+    _search(comparison, AUTHORIZATION, CLIENT_TOKEN, arrivals, TOKEN)
+    return comparison
+
+
+def others_sent_on(bench: RelayBench) -> Comparison:
+    """Search it for the client's other credentials that the relay does not declare to forward.
+
+    Raises as `_arrivals`.
+    """
+    comparison = Comparison()
+    client, arrivals = _arrivals(bench)
+    forwards = {name.lower() for name in bench.facts.forwards}
+    owned = {**OTHERS, **({"Mcp-Session-Id": client.session} if client.session else {})}
+    for name, secret in owned.items():
+        if name.lower() not in forwards:
+            _search(comparison, name, secret, arrivals, OTHER)
+    return comparison
+
+
+def in_urls(bench: RelayBench) -> Comparison:
+    """Search the URLs that the upstream is asked for, for the client's token and the relay's own.
+
+    Raises as `_arrivals`.
+    """
+    comparison = Comparison()
+    _arrivals(bench)
+    lines = [arrival.line for arrival in bench.through.server.journal.since()]
+    tokens = [CLIENT_TOKEN, UPSTREAM_TOKEN]
+    urls = [line for line in lines if any(_shows(token, line) for token in tokens)]
+    comparison.one_of("URLs with a token", urls[:3], [[]], breaks=[QUERY])
+    return comparison
+
+
+def _arrivals(bench: RelayBench) -> tuple[Client, Sequence[Arrival]]:
+    """Have a client with credentials list and call; return it, and all that the upstream gets.
 
     Raises NotApplicable over stdio, where a client has no headers; Inconclusive if the relay does
     not serve that client.
     """
-    comparison = Comparison()
     bench.needs_tool("echo")
-    headers = {"Authorization": f"Bearer {CLIENT_TOKEN}", **OTHERS}
+    headers = {AUTHORIZATION: f"Bearer {CLIENT_TOKEN}", **OTHERS}
     client, journal = bench.through.client(headers), bench.through.server.journal
     if not isinstance(client, Client):
         raise NotApplicable("a client over stdio has no headers")
@@ -59,21 +102,17 @@ def sent_on(bench: RelayBench) -> Comparison:
     arrivals = journal.since(mark)
     if not arrivals:
         raise Inconclusive("nothing of that client reached the upstream")
-    forwards = {name.lower() for name in bench.facts.forwards}
-    owned = {"Authorization": CLIENT_TOKEN, **OTHERS}
-    owned |= {"Mcp-Session-Id": client.session} if client.session else {}
-    for name, secret in owned.items():
-        if name.lower() not in forwards:
-            clause = TOKEN if name == "Authorization" else OTHER
-            comparison.one_of(
-                f"places at the upstream that show the client's {name}",
-                _places(secret, arrivals), [[]], breaks=[clause],
-            )  # fmt: skip
-    lines = [arrival.line for arrival in journal.since()]
-    tokens = [CLIENT_TOKEN, UPSTREAM_TOKEN]
-    urls = [line for line in lines if any(_shows(token, line) for token in tokens)]
-    comparison.one_of("URLs with a token", urls[:3], [[]], breaks=[QUERY])
-    return comparison
+    return client, arrivals
+
+
+def _search(
+    comparison: Comparison, name: str, secret: str, arrivals: Sequence[Arrival], clause: str
+) -> None:
+    """Record whether arrivals show the credential that a client has in the header of that name."""
+    comparison.one_of(
+        f"places at the upstream that show the client's {name}", _places(secret, arrivals), [[]],
+        breaks=[clause],
+    )  # fmt: skip
 
 
 def given_out(bench: RelayBench) -> Comparison:

@@ -151,10 +151,11 @@ def _exact(token: str) -> Decimal | str:
 
 
 def _same_double(one: str, other: str) -> bool:
-    """Whether the first is no integer, and both are one double within bounds."""
+    """Whether the first is no integer, and both are one double, which has its magnitude."""
     is_fraction = not str(one).lstrip("-").isdigit()
     double = float(one)
-    return is_fraction and math.isfinite(double) and double == float(other)
+    is_within = math.isfinite(double) and (double != 0 or _exact(one) == 0)
+    return is_fraction and is_within and double == float(other)
 
 
 def _not_json(word: str) -> Any:

@@ -58,7 +58,7 @@ class Side:
         self._prefix = prefix
         self._clients: list[Conversation] = []
         self._main: Conversation | None = None
-        self._listing: Listing | None = None
+        self._listing: Listing | Unreachable | ProtocolFault | None = None
 
     @property
     def main(self) -> Conversation:
@@ -105,11 +105,25 @@ class Side:
     def listing(self) -> Listing:
         """Return the tools that this way lists, all pages of them, asked for once.
 
-        Raises Unreachable without an answer, ProtocolFault for an invalid one or a circle.
+        Raises Unreachable without an answer, ProtocolFault for an invalid one or a circle; the
+        same whenever it is asked.
         """
         if self._listing is None:
-            self._listing = self.list_anew()
+            try:
+                self._listing = self.list_anew()
+            except (Unreachable, ProtocolFault) as fault:
+                self._listing = fault
+        if isinstance(self._listing, Exception):
+            raise self._listing
         return self._listing
+
+    @property
+    def has_tools(self) -> bool:
+        """Whether this way listed any tool when it was asked first."""
+        try:
+            return bool(self.listing().tools)
+        except (Unreachable, ProtocolFault):
+            return False
 
     def list_anew(self, client: Conversation | None = None) -> Listing:
         """Return the tools that this way lists now; errors as `listing`."""

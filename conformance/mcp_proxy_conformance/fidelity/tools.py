@@ -40,7 +40,7 @@ def wanted(bench: RelayBench) -> list[str]:
 def listed_tools(bench: RelayBench, clause: str = LISTED) -> Comparison:
     """Compare the names that the relay lists with those of the server, over all pages."""
     comparison = Comparison()
-    names = [bench.through.bare(name) for name in bench.through.listing().names]
+    names = [bench.through.bare(name) for name in bench.listing().names]
     missing = [name for name in wanted(bench) if name not in names]
     is_seen = len(missing) < len(wanted(bench))
     comparison.one_of("tools of the upstream that are not listed", missing, [[]], breaks=[clause])
@@ -54,7 +54,7 @@ def listed_tools(bench: RelayBench, clause: str = LISTED) -> Comparison:
 def callable_tools(bench: RelayBench) -> Comparison:
     """Call each tool of the server that the relay lists, and compare what arrives."""
     comparison = Comparison()
-    listed = {bench.through.bare(name) for name in bench.through.listing().names}
+    listed = {bench.through.bare(name) for name in bench.listing().names}
     for name in wanted(bench):
         if name not in listed:
             continue
@@ -102,6 +102,7 @@ def cursors_upstream(bench: RelayBench) -> Comparison:
     lists = bench.through.server.journal.since(0, "tools/list")
     asked = [arrival.params()["cursor"] for arrival in lists if "cursor" in arrival.params()]
     if not asked:
+        bench.listing()
         raise Inconclusive("the relay asks the upstream for its first page only", needs=(BEYOND,))
     strange = sorted({quoted(cursor) for cursor in asked if cursor not in given})
     comparison.one_of("cursors that the upstream did not give", strange, [[]], breaks=[EXACT])
@@ -126,6 +127,7 @@ def invented_cursor(bench: RelayBench) -> Comparison:
 def _needs_page(bench: RelayBench) -> None:
     """Raise Inconclusive if the relay refuses even the first page, which says nothing of others."""
     if bench.through.main.request("tools/list", {}).error is not None:
+        bench.listing()
         raise Inconclusive("the relay does not list tools", cause="not_reached", needs=(LISTED,))
 
 

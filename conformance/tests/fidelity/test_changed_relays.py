@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,20 @@ SHOWN = [
     for mutant in relay_mutants()
     if any(CLAUSES[name].untested is None for name in mutant.breaks)
 ]
+CONTENT = tuple(
+    f"RLY.down.{name}"
+    for name in (
+        "content.text", "content.media", "content.resource-link", "content.embedded",
+        "content.audience", "error-kind.tool-error",
+    )
+)  # fmt: skip
+"""Clauses on what content items hold."""
+SPARED: Mapping[str, Sequence[str]] = {
+    "relay-adds-a-text": CONTENT,
+    "relay-merges-texts": CONTENT,
+    "relay-has-one-message": ("RLY.apart.answers",),
+}
+"""Clauses that these mutants do not break, though what they change is close to them."""
 PART = shard_of(os.environ.get("MCP_PROXY_CONFORMANCE_RELAYS", "1/1"))
 """The part of the trials that is run, such as 1/12."""
 RUN_S = 300.0
@@ -158,6 +172,18 @@ def test_a_mutant_is_killed(mutant: RelayMutant, tmp_path: Path) -> None:
     verdicts = judged(mutant, tmp_path, mutant.breaks)
 
     assert "fail" in {verdicts[name] for name in mutant.breaks}
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(2 * RUN_S)
+@pytest.mark.parametrize("name", SPARED)
+def test_a_mutant_is_not_accused_of_what_stands_beside(name: str, tmp_path: Path) -> None:
+    """Clauses that are near those that the mutant breaks do not fail."""
+    mutant = next(mutant for mutant in relay_mutants() if mutant.id == name)
+
+    verdicts = judged(mutant, tmp_path, SPARED[name])
+
+    assert [clause for clause in SPARED[name] if verdicts[clause] == "fail"] == []
 
 
 @pytest.mark.proof

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,10 +36,28 @@ for line in sys.stdin:
     if asked["method"] == "initialize":
         result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
                   "serverInfo": {"name": "own", "version": "1"}}
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+    answer = {"result": result}
+    if asked["method"] == "tools/list" and tools is None:
+        answer = {"error": {"code": -32603, "message": "no"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
 """
-"""A relay over stdio that asks its upstream for nothing, and lists the tools it is given."""
+"""A relay over stdio that asks its upstream for nothing, and lists the tools it is given.
 
+For null it refuses to list any.
+"""
+
+RELAY = [
+    sys.executable, "-m", "mcp_proxy_mutants.relay", "--port", "{port}",
+    "--upstream-url", "{upstream_url}", "relay-forwards-by-declaration",
+]  # fmt: skip
+FORWARDING = f"""
+kind = "relay"
+command = {json.dumps(RELAY)}
+
+[relay]
+forwards = ["authorization", "cookie"]
+"""
+"""The target file of a relay that forwards credentials of its clients."""
 OWN = {"name": "relay_status", "inputSchema": {"type": "object"}}
 
 
@@ -53,14 +72,20 @@ def judged(script: str, check: str, folder: Path, *given: str) -> dict[str, str]
 
 def verdicts_of(command: list[str], check: str, folder: Path) -> dict[str, str]:
     """Judge a relay, a command line, by one check; map clauses to verdicts."""
-    words = ["run", "relay", "--out", "out", "-n", "1", "--check", check, "--"]
+    report = reported(command, ["--check", check], folder)
+    return {clause["id"]: clause["verdict"] for clause in report["clauses"]}
+
+
+def reported(command: list[str], options: list[str], folder: Path) -> dict[str, Any]:
+    """Judge a relay, a command line, with these options of `run`; return the report."""
+    words = ["run", "relay", "--out", "out", "-n", "1", *options, "--"]
     done = subprocess.run(
         [sys.executable, "-m", "mcp_proxy_conformance", *words, *command],
         cwd=folder, capture_output=True, check=False, text=True, timeout=100,
     )  # fmt: skip
     assert done.returncode in (0, 1, 4), done.stdout + done.stderr
-    report = json.loads((folder / "out" / "report.json").read_text(encoding="utf-8"))
-    return {clause["id"]: clause["verdict"] for clause in report["clauses"]}
+    report: dict[str, Any] = json.loads((folder / "out" / "report.json").read_text("utf-8"))
+    return report
 
 
 def test_envelopes_are_judged_over_stdio(tmp_path: Path) -> None:
@@ -109,6 +134,34 @@ def test_a_list_without_the_upstreams_tools_shows_nothing_of_them(
 ) -> None:
     """If a relay lists none of the upstream's tools, neither clause on the list passes."""
     assert judged(LISTING, check, tmp_path, json.dumps(tools)).get(clause) != "pass"
+
+
+def test_a_list_that_cannot_be_read_is_one_cause(tmp_path: Path) -> None:
+    """Whatever clauses need the list of tools, it is told once that it cannot be read."""
+    (tmp_path / "relay.py").write_text(LISTING, encoding="utf-8")
+    command = [sys.executable, "relay.py", "null", "{upstream}"]
+
+    report = reported(command, ["--only", "RLY.tools", "--only", "RLY.down"], tmp_path)
+
+    open_ = [each for each in report["results"] if each["verdict"] == "inconclusive"]
+    reasons = {result["reason"] for result in open_}
+    assert [len(report["causes"]), len(reasons)] == [1, 1]
+
+
+def test_what_a_relay_declares_to_forward_is_not_judged(tmp_path: Path) -> None:
+    """The clause on the client's token does not apply, for that reason."""
+    (tmp_path / "target.toml").write_text(FORWARDING, encoding="utf-8")
+    words = ["run", "relay", "--target-file", "target.toml", "--out", "out", "-n", "1"]
+    words += ["--only", "RLY.cred.down.token", "--only", "RLY.cred.down.query"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mcp_proxy_conformance", *words],
+        cwd=tmp_path, capture_output=True, check=False, text=True, timeout=100,
+    )  # fmt: skip
+
+    report = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
+    token = next(each for each in report["clauses"] if each["id"] == "RLY.cred.down.token")
+    reason = "the relay declares that it forwards Authorization"
+    assert [done.returncode, token["verdict"], token["reason"]] == [0, "not_applicable", reason]
 
 
 @pytest.mark.parametrize(

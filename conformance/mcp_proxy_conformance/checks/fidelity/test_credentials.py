@@ -10,11 +10,25 @@ from mcp_proxy_conformance.fidelity.offers import FEATURES
 from mcp_proxy_conformance.fidelity.stages import RELAYED
 
 
-@requirement("RLY.cred.down.token", "RLY.cred.down.other", "RLY.cred.down.query")
+@requirement("RLY.cred.down.token")
 @on(RELAYED)
-def test_credentials_of_a_client_do_not_reach_the_upstream(bench: RelayBench) -> None:
-    """The upstream gets no token, cookie, key or session id of a client, in any encoding."""
-    credentials.sent_on(bench).conclude()
+def test_the_token_of_a_client_does_not_reach_the_upstream(bench: RelayBench) -> None:
+    """The upstream gets the client's token nowhere, in no encoding."""
+    credentials.token_sent_on(bench).conclude()
+
+
+@requirement("RLY.cred.down.other")
+@on(RELAYED)
+def test_other_credentials_of_a_client_do_not_reach_the_upstream(bench: RelayBench) -> None:
+    """The upstream gets no cookie, key or session id of a client, in any encoding."""
+    credentials.others_sent_on(bench).conclude()
+
+
+@requirement("RLY.cred.down.query")
+@on(RELAYED)
+def test_no_token_is_in_a_url_of_the_upstream(bench: RelayBench) -> None:
+    """No URL that the upstream is asked for shows a token of the client or of the relay."""
+    credentials.in_urls(bench).conclude()
 
 
 @requirement("RLY.cred.up.token")

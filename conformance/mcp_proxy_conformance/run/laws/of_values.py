@@ -96,8 +96,10 @@ class GeneratedValues(Examples[RelayCase]):
         return ""
 
     def expect_control(self) -> None:
-        """Raise Inconclusive if the relay serves no more."""
-        if not self._bench().serves():
+        """Raise Inconclusive if the relay does not list the tools that laws call, or has ended."""
+        bench = self._bench()
+        bench.needs_tool("echo")
+        if not bench.serves():
             raise Inconclusive("the relay no longer serves", cause="not_reached")
 
     def in_words(self, example: RelayCase) -> str:

@@ -64,6 +64,11 @@ def _null_beyond(value: Json) -> Json:
     return value
 
 
+def _nothing_below(value: Json) -> Json:
+    """Return 0 for a number that is smaller than those of doubles."""
+    return Number("0") if isinstance(value, Number) and not float(value) else value
+
+
 def _rounded(value: Json) -> Json:
     """Return a number with a fraction at 15 digits; one beyond doubles as it is."""
     if not isinstance(value, Number) or value.is_integer or number(float(value)) == BEYOND:
@@ -159,6 +164,12 @@ MUTANTS = (
         "Numbers beyond a double become null.",
         "RLY.up.arguments.decimals",
         up=values(_null_beyond),
+    ),
+    relay_mutant(
+        "relay-loses-small-numbers",
+        "Numbers in arguments that are smaller than those of doubles become 0.",
+        "RLY.up.arguments.decimals",
+        up=values(_nothing_below),
     ),
     relay_mutant(
         "relay-rounds-decimals",

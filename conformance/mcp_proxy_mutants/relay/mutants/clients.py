@@ -24,9 +24,9 @@ def _answered_by_id() -> Around:
         if not is_call(sent):
             return await forward(sent)
         key = write(sent.message["id"])
-        if key in running:
+        if (first := running.get(key)) is not None:
             await forward(sent)
-            return replace(await asyncio.shield(running[key]), session=sent.session)
+            return replace(await asyncio.shield(first), session=sent.session)
         running[key] = asyncio.get_running_loop().create_future()
         try:
             got = await forward(sent)

@@ -35,6 +35,16 @@ def _in_header(name: str, write: Callable[[str], str] = str) -> Around:
     return _sending(lambda sent: replace(sent, extra={name: write(_token(sent.headers))}))
 
 
+def forwards_credentials() -> Around:
+    """Return a filter that hands on the token and the cookies of a client."""
+    return _sending(
+        lambda sent: replace(
+            sent,
+            extra={name: sent.headers[name] for name in (OWN, "cookie") if name in sent.headers},
+        )
+    )
+
+
 def _in_params(place: Callable[[dict[str, Json], str], dict[str, Json]]) -> Around:
     """Return a filter that puts the client's token into the params of each request."""
 

@@ -156,6 +156,18 @@ MUTANTS = (
         down=items(lambda content: [item for item in content if item.get("type") in KNOWN]),
     ),
     relay_mutant(
+        "relay-adds-a-text",
+        "A text comes before the content items of the upstream.",
+        "RLY.down.content.items",
+        down=items(lambda content: [{"type": "text", "text": "relayed"}, *content]),
+    ),
+    relay_mutant(
+        "relay-drops-empty-texts",
+        "Text items without any text are lost.",
+        "RLY.down.content.items",
+        down=items(lambda content: [item for item in content if item.get("text") != ""]),
+    ),
+    relay_mutant(
         "relay-merges-texts",
         "Texts that follow one another become one.",
         "RLY.down.content.items",
@@ -213,6 +225,12 @@ MUTANTS = (
         "The URIs of links to resources are in lower case.",
         "RLY.down.content.resource-link",
         down=each_item("resource_link", lambda item: item | {"uri": item["uri"].lower()}),
+    ),
+    relay_mutant(
+        "relay-loses-sizes-of-links",
+        "Links to resources do not say their size.",
+        "RLY.down.content.resource-link",
+        down=each_item("resource_link", lambda item: without(item, "size")),
     ),
     relay_mutant(
         "relay-decodes-blobs",

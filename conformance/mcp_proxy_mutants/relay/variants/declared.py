@@ -3,6 +3,7 @@
 from mcp_proxy_mutants.relay.changed import Around, by_message
 from mcp_proxy_mutants.relay.json_text import Json, Number
 from mcp_proxy_mutants.relay.mutant import relay_variant
+from mcp_proxy_mutants.relay.mutants.credentials import forwards_credentials
 from mcp_proxy_mutants.relay.mutants.listed_tools import joins
 from mcp_proxy_mutants.relay.places import answered, called, listed, without
 
@@ -85,6 +86,13 @@ VARIANTS = (
         "relay-leaves-tools-out",
         make=_prefixed,
         prefix=PREFIX,
+    ),
+    relay_variant(
+        "relay-forwards-by-declaration",
+        "The client's Authorization and cookies reach the upstream, as is declared.",
+        "relay-forwards-tokens",
+        make=forwards_credentials,
+        forwards=["authorization", "cookie"],
     ),
     relay_variant(
         "relay-promises-no-news",

@@ -1,6 +1,8 @@
 """Variants of the relay that write or add what no clause forbids, such as order and notes."""
 
+import math
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from mcp_proxy_mutants.relay.changed import (
@@ -47,6 +49,15 @@ def _short(value: Json) -> Json:
     if isinstance(value, Number) and value.endswith(".0") and value.count(".") == 1:
         return Number(value.removesuffix(".0"))
     return value
+
+
+def _nearest(value: Json) -> Json:
+    """Return a decimal as the shortest text of its double; one beyond doubles as it is."""
+    if not isinstance(value, Number) or value.is_integer:
+        return value
+    double = float(value)
+    kept = math.isfinite(double) and (double != 0 or not Decimal(value))
+    return Number(repr(double)) if kept else value
 
 
 def _noted(value: dict[str, Any]) -> Json:
@@ -175,6 +186,13 @@ VARIANTS = (
         "relay-spelling",
         "RLY.up.arguments.tokens",
         up=arguments(lambda given: mapped(given, _short)),
+    ),
+    relay_variant(
+        "relay-has-doubles",
+        "Decimals within the range of doubles go up as the shortest spelling of theirs.",
+        "relay-numbers",
+        "RLY.up.arguments.tokens",
+        up=arguments(lambda given: mapped(given, _nearest)),
     ),
     relay_variant(
         "relay-adds-notes",

@@ -1,0 +1,32 @@
+"""Content of results: the items of an observed list that correspond to those of the upstream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mcp_proxy_conformance.fidelity import exact_json
+
+ITEMS = "RLY.down.content.items"
+"""The clause on which items there are; what each of them holds is that of others."""
+
+
+def counterparts(allowed: Sequence[Any], observed: Sequence[Any]) -> list[Any] | None:
+    """Return the observed item for each allowed one, in order; none if all of them are lost.
+
+    Items of other types are left out, and so are further ones of the same type if the others hold
+    what is allowed. None if some items were lost, merged or changed beside others, so that it is
+    not known which is which.
+    """
+    kinds = [exact_json.at(item, ("type",)) for item in allowed]
+    same = [item for item in observed if exact_json.at(item, ("type",)) in kinds]
+    if len(same) in (0, len(allowed)):
+        return same
+    rest = iter(same)
+    found = [next((item for item in rest if _holds(own, item)), None) for own in allowed]
+    return None if None in found else found
+
+
+def _holds(allowed: Any, observed: Any) -> bool:
+    """Whether an item has every member of the allowed one, by value."""
+    return not any(exact_json.differences(allowed, observed, additions=True))

@@ -1,0 +1,59 @@
+"""Content of results: which observed items correspond to the upstream's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mcp_proxy_conformance.fidelity.content import counterparts
+from mcp_proxy_conformance.fidelity.exact_json import plain, read
+
+IMAGE = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+
+
+def text(value: str, **members: Any) -> dict[str, Any]:
+    """Return a text item."""
+    return {"type": "text", "text": value, **members}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "observed", "found"),
+    [
+        ([IMAGE], [text(""), IMAGE], [IMAGE]),
+        ([IMAGE], [text("[image]")], []),
+        ([text("a"), text("b")], [text("note"), text("a"), text("b", x="y")], [1, 2]),
+        ([text("a"), text("b")], [text("A"), text("b")], [0, 1]),
+        ([text("a"), text("b")], [text("a\nb")], None),
+        ([text("a"), text("b")], [text("note"), text("A"), text("b")], None),
+        ([], [text("note")], []),
+    ],
+    ids=[
+        "added",
+        "replaced",
+        "added-of-its-type",
+        "changed",
+        "merged",
+        "changed-and-added",
+        "none",
+    ],
+)
+def test_items_correspond_by_type_and_order(
+    allowed: list[Any], observed: list[Any], found: list[Any] | None
+) -> None:
+    """Added items are left out; where items are lost or merged, nothing is said of the others."""
+    shown = counterparts(_exact(allowed), _exact(observed))
+
+    wanted = (
+        None
+        if found is None
+        else [observed[each] if isinstance(each, int) else each for each in found]
+    )
+    assert (None if shown is None else plain(shown)) == wanted
+
+
+def _exact(items: list[Any]) -> list[Any]:
+    """Return items as they are read from a message."""
+    exact: list[Any] = read(json.dumps([{**item} for item in items]).encode())
+    return exact
