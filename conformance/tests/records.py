@@ -21,7 +21,10 @@ DAY = "2026-07-01"
 def document(
     name: str, version: str, verdicts: Mapping[str, Verdict], *, day: str = DAY, **state: Any
 ) -> Json:
-    """Return the report of a build: every clause passes but those with a verdict of their own."""
+    """Return a report, as JSON, of a build: each clause passes, but those with a verdict here.
+
+    `day` is its run's date, `state` sets members of the run's state.
+    """
     results = [_result(clause, verdicts.get(clause, "pass")) for clause in CLAUSES]
     record = RunRecord(
         profile=profile("robustness"),
@@ -33,7 +36,10 @@ def document(
 
 
 def _result(clause: str, verdict: Verdict) -> Result:
-    """Return a result on one clause, with two messages and a finding if it fails."""
+    """Return a result of that verdict on one clause.
+
+    A failed or waived one has a finding and two messages.
+    """
     broken = verdict in ("fail", "waived")
     finding = Finding(path="tools", clauses=(clause,), allowed=1, observed="two-and-a-half")
     return Result(
@@ -51,7 +57,7 @@ def _result(clause: str, verdict: Verdict) -> Result:
 
 
 def _messages(results: list[Result]) -> list[tuple[str, CitedMessage]]:
-    """Return (place, message) of all messages that the results cite."""
+    """Return (place, message) of each message that the results cite, in order."""
     places = [place for result in results for place in result.messages]
     return [
         (
@@ -81,9 +87,10 @@ def add(
     files: Mapping[str, str] | None = None,
     **more: Any,
 ) -> Path:
-    """Write a build into a record and return its folder.
+    """Write a build to `folder/name/version`, with a report, target file and REPRODUCE.md.
 
-    `change` edits the document of its report; `files` are texts by name, in the place of the usual.
+    Return its folder. `change` edits the report in place; `files` are texts by name, which add or
+    replace; `more` is for `document`.
     """
     report = document(name, version, verdicts or {}, **more)
     change(report)
@@ -101,7 +108,7 @@ def add(
 
 
 def reproduce(version: str, suite: str) -> str:
-    """Return the text of REPRODUCE.md for a build of that version, judged by that suite."""
+    """Return the text of REPRODUCE.md for this version of a target, judged by this of the suite."""
     return (
         f"# How\n\n- Suite: mcp-proxy-conformance {suite}\n- Target: it {version}\n"
         "- Platform: Linux\n- Command: `mcp-proxy-conformance run`\n"

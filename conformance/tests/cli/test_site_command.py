@@ -11,12 +11,15 @@ from mcp_proxy_conformance.cli import main
 
 
 def site(folder: Path, out: Path, *options: str) -> Result:
-    """Run the command."""
+    """Run `site FOLDER --out OUT` with these options, in this process; return its result."""
     return CliRunner().invoke(main, ["site", str(folder), "--out", str(out), *options])
 
 
 def test_it_writes_a_site_that_check_accepts(tmp_path: Path) -> None:
-    """Writing and checking exit with 0; a changed report makes --check exit with 1 and name it."""
+    """`site` exits with 0, and so does `site --check` after it.
+
+    After a new report --check exits with 1, names a missing file, and writes nothing.
+    """
     folder, out = tmp_path / "record", tmp_path / "site"
     add(folder, "alpha", "1.0", {"ROB.flag": "fail"})
 
@@ -31,7 +34,10 @@ def test_it_writes_a_site_that_check_accepts(tmp_path: Path) -> None:
 
 
 def test_a_bad_folder_is_one_sentence_and_exit_2(tmp_path: Path) -> None:
-    """A refused report, an --out inside the record and one that is something else exit with 2."""
+    """`site` exits with 2 and one line for a record or an --out that it cannot use.
+
+    That is a bad or missing report, an --out inside the record, or one with something else.
+    """
     folder = tmp_path / "record"
     (add(folder, "alpha", "1.0") / "report.json").write_text("{", encoding="utf-8")
     good = tmp_path / "good"
@@ -51,7 +57,7 @@ def test_a_bad_folder_is_one_sentence_and_exit_2(tmp_path: Path) -> None:
 
 
 def test_check_of_a_missing_site_exits_with_1(tmp_path: Path) -> None:
-    """A site that was never made differs; --check makes none."""
+    """`site --check` of a site that was never made exits with 1 and makes none."""
     add(tmp_path / "record", "alpha", "1.0")
 
     result = site(tmp_path / "record", tmp_path / "site", "--check")

@@ -21,13 +21,13 @@ READY_S = 60.0
 def test_tools_of_a_page_that_is_never_asked_for_are_told_as_such(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Cases of second pages are inconclusive, far within the ready time; the reason names the page.
+    """Cases about tools of a second page that the proxy never asks for are inconclusive.
 
-    Nothing is an error or a failure, though the target knows no tool to lock.
+    They take less than half of the ready time of 60 s; a cause is `page_unasked`.
     """
 
     async def first_page(session: Session) -> list[dict[str, Any]]:
-        """Return the tools of the first page alone."""
+        """Return the tools of the first page only."""
         page = await session.request("tools/list", {})
         tools: list[dict[str, Any]] = page["tools"]
         return tools

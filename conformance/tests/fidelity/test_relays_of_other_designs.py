@@ -71,13 +71,16 @@ def judged(script: str, check: str, folder: Path, *given: str) -> dict[str, str]
 
 
 def verdicts_of(command: list[str], check: str, folder: Path) -> dict[str, str]:
-    """Judge a relay, a command line, by one check; map clauses to verdicts."""
+    """Judge a relay, started by this command, by one check; return {clause: verdict}."""
     report = reported(command, ["--check", check], folder)
     return {clause["id"]: clause["verdict"] for clause in report["clauses"]}
 
 
 def reported(command: list[str], options: list[str], folder: Path) -> dict[str, Any]:
-    """Judge a relay, a command line, with these options of `run`; return the report."""
+    """Judge a relay, started by this command, with these options of `run`; return the report.
+
+    The run must end with 0, 1 or 4 within 100 s.
+    """
     words = ["run", "relay", "--out", "out", "-n", "1", *options, "--"]
     done = subprocess.run(
         [sys.executable, "-m", "mcp_proxy_conformance", *words, *command],
@@ -111,7 +114,10 @@ def test_envelopes_are_judged_over_stdio(tmp_path: Path) -> None:
 def test_the_way_back_is_judged_over_stdio(
     tmp_path: Path, check: str, clause: str, serves_http: bool
 ) -> None:
-    """An upstream over stdio tells and asks, and a relay over stdio passes it on."""
+    """Two relays with an upstream over stdio pass four clauses on messages back to the client.
+
+    One copies lines over stdio; the other, the bundled one, serves HTTP.
+    """
     words = [sys.executable, "-m", "mcp_relay_reference", "--port", "{port}", "--", "{upstream}"]
 
     verdicts = (

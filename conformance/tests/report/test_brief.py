@@ -14,7 +14,10 @@ from mcp_proxy_conformance.report.reader import read_report
 
 
 def test_a_brief_report_says_the_same(tmp_path: Path) -> None:
-    """Clauses, causes, findings and outcome are those of the report; briefly again, the same."""
+    """A brief report, read again, has the clauses, causes, findings and exit code of the whole one.
+
+    Made brief again, it has the same bytes.
+    """
     whole = msgspec.convert(document("alpha", "1.0", {"ROB.flag": "fail"}), Report)
     path = tmp_path / "report.json"
     path.write_text(brief.render(whole), encoding="utf-8")
@@ -27,7 +30,10 @@ def test_a_brief_report_says_the_same(tmp_path: Path) -> None:
 
 
 def test_a_pass_keeps_no_message_and_a_failure_its_exchange() -> None:
-    """Messages of passes go; those of the first failure of a clause stay, in order."""
+    """A brief report drops messages of passes.
+
+    It keeps those of a clause's first failure, in order.
+    """
     whole = document("alpha", "1.0", {"ROB.flag": "fail"})
     passing = next(result for result in whole["results"] if result["verdict"] == "pass")
     passing["messages"] = ["plain/ROB.flag/1"]

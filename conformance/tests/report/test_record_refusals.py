@@ -17,42 +17,50 @@ SECRET = "x" * 24
 
 
 def refused(folder: Path) -> str:
-    """Return the sentence by which a folder is refused; it must be."""
+    """Return the sentence of the BadRecord that reading this folder as a record must raise."""
     with pytest.raises(BadRecord) as found:
         read_record(folder)
     return str(found.value)
 
 
 def _edit_verdict(report: Json) -> None:
+    """Change the verdict of the first clause from `pass`, in place."""
     report["clauses"][0]["verdict"] = "not_applicable"
 
 
 def _edit_count(report: Json) -> None:
+    """Change the number of results of the first clause from 1, in place."""
     report["clauses"][0]["results"] = 5
 
 
 def _edit_headline(report: Json) -> None:
+    """Change the headline of a violated report to `conformant`, in place."""
     report["headline"] = "conformant"
 
 
 def _drop_clause(report: Json) -> None:
+    """Take the first clause and its results out of the report, in place."""
     clause = report["clauses"].pop(0)
     report["results"] = [r for r in report["results"] if clause["id"] not in r["clauses"]]
 
 
 def _make_advisory(report: Json) -> None:
+    """Change the level of the first clause from `required`, in place."""
     report["clauses"][0]["level"] = "advisory"
 
 
 def _repeat(report: Json) -> None:
+    """Repeat the first clause at the end of the report, in place."""
     report["clauses"].append(report["clauses"][0])
 
 
 def _name_badly(report: Json) -> None:
+    """Change the id of the first clause to a path, in place."""
     report["clauses"][0]["id"] = "../../etc"
 
 
 def _nest(report: Json) -> None:
+    """Put an object nested 60 deep into the report's timing, in place."""
     value: Json = {}
     for _ in range(60):
         value = {"a": value}
@@ -75,7 +83,10 @@ def _nest(report: Json) -> None:
 def test_a_report_that_does_not_recompute_is_refused(
     change: Callable[[Json], None], words: str, tmp_path: Path
 ) -> None:
-    """An edited verdict, count, headline, level or list of clauses is named."""
+    """`read_record` refuses a report whose verdict, count, headline, level or clauses were edited.
+
+    The sentence names the report, what differs, and to create it again.
+    """
     add(tmp_path, "alpha", "1.0", {"ROB.flag": "fail"}, change=change)
 
     sentence = refused(tmp_path)
@@ -99,7 +110,10 @@ def test_a_report_that_does_not_recompute_is_refused(
     ],
 )
 def test_a_secret_in_any_file_is_refused(text: str, words: str, tmp_path: Path) -> None:
-    """A credential in a reply or in a report is named by its kind, and not repeated."""
+    """`read_record` refuses a credential in a reply or a report, named by its kind.
+
+    The sentence does not repeat it, and says to take it out.
+    """
     add(tmp_path / "one", "alpha", "1.0", files={"reply.txt": text})
     add(tmp_path / "two", "alpha", "1.0", {"ROB.flag": "fail"}, change=_with_body(text))
 
@@ -111,9 +125,10 @@ def test_a_secret_in_any_file_is_refused(text: str, words: str, tmp_path: Path) 
 
 
 def _with_body(text: str) -> Callable[[Json], None]:
-    """Return a change that puts a text into the body of a message."""
+    """Return a change of a report: the body of its first message is this text."""
 
     def change(report: Json) -> None:
+        """Set the body of the report's first message to the text, in place."""
         next(iter(report["messages"].values()))["body"] = text
 
     return change
@@ -129,14 +144,15 @@ def _with_body(text: str) -> Callable[[Json], None]:
     ],
 )
 def test_what_only_looks_like_a_secret_is_not_one(text: str) -> None:
-    """Redacted values, placeholders and prose about headers are no secrets."""
+    """`secret_of` is "" for redacted values, placeholders and prose about headers."""
     assert secret_of(text) == ""
 
 
 def test_a_header_that_was_not_redacted_is_refused(tmp_path: Path) -> None:
-    """A short value of a credential header of a message is refused too."""
+    """`read_record` refuses even a short value of a credential header in a report's message."""
 
     def change(report: Json) -> None:
+        """Give the report's first message an Authorization header, in place."""
         next(iter(report["messages"].values()))["headers"] = {"Authorization": "abc"}
 
     add(tmp_path, "alpha", "1.0", {"ROB.flag": "fail"}, change=change)
@@ -145,7 +161,7 @@ def test_a_header_that_was_not_redacted_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_credential_in_the_target_file_is_refused(tmp_path: Path) -> None:
-    """An option or a member with the name of a secret may not have a literal value."""
+    """`read_record` refuses a target file with a literal secret in an option or a member."""
     lines = ('command = ["proxy", "--token=abcdefgh"]', 'api_key = "abcdefgh"')
     for number, line in enumerate(lines):
         folder = tmp_path / str(number)
@@ -156,7 +172,7 @@ def test_a_credential_in_the_target_file_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["latest", "main", "1.0-nightly", "snapshot.2", "abc"])
 def test_a_moving_version_is_refused(version: str, tmp_path: Path) -> None:
-    """A version that is another build tomorrow names no build."""
+    """`read_record` refuses a folder of a version that changes its build, such as `latest`."""
     add(tmp_path, "alpha", version)
 
     assert not is_pinned(version)
@@ -164,7 +180,10 @@ def test_a_moving_version_is_refused(version: str, tmp_path: Path) -> None:
 
 
 def test_a_report_of_another_build_is_refused(tmp_path: Path) -> None:
-    """The report names its version and its target, and REPRODUCE.md the same ones."""
+    """`read_record` refuses a report of another version or target than its folders name.
+
+    So it does a REPRODUCE.md of another suite version, or without one.
+    """
     (tmp_path / "a").mkdir()
     add(tmp_path / "one", "alpha", "1.0").rename(tmp_path / "a" / "2.0")
     (tmp_path / "one").joinpath("alpha", "2.0").parent.rmdir()
@@ -181,7 +200,7 @@ def test_a_report_of_another_build_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a b", "<script>", "x\ny", "é", "a" * 81])
 def test_a_name_that_no_page_can_have_is_refused(name: str, tmp_path: Path) -> None:
-    """Names of folders have letters, digits and few signs; the sentence is one line."""
+    """`read_record` refuses a folder name that no page can have, in a sentence of one line."""
     add(tmp_path, "alpha", "1.0").parent.rename(tmp_path / name)
 
     sentence = refused(tmp_path)
@@ -191,7 +210,7 @@ def test_a_name_that_no_page_can_have_is_refused(name: str, tmp_path: Path) -> N
 
 
 def test_links_and_other_files_are_refused(tmp_path: Path) -> None:
-    """A link to a folder or a file, and a file that a build does not have, are named."""
+    """`read_record` refuses links, unknown files, names that differ in case, and a missing file."""
     add(tmp_path / "one", "alpha", "1.0")
     (tmp_path / "one" / "beta").symlink_to(tmp_path / "one" / "alpha")
     build = add(tmp_path / "two", "alpha", "1.0")
@@ -220,13 +239,13 @@ def test_links_and_other_files_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_is_no_report_is_refused(content: bytes, words: str, tmp_path: Path) -> None:
-    """Broken, endlessly nested, foreign and huge files are refused in a sentence."""
+    """`read_record` refuses a report that is no JSON, no UTF-8, of another format or over 4 MiB."""
     (add(tmp_path, "alpha", "1.0") / "report.json").write_bytes(content)
 
     assert words in refused(tmp_path)
 
 
 def test_a_folder_without_reports_is_refused(tmp_path: Path) -> None:
-    """A folder that is missing or empty is named."""
+    """`read_record` refuses a folder that is missing or empty, and says so."""
     assert "it is not a folder" in refused(tmp_path / "none")
     assert "it has no report" in refused(tmp_path)

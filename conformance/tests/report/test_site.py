@@ -28,6 +28,7 @@ class Page(HTMLParser):
     """A page as parsed: its tags with attributes, its anchors, and its scripts."""
 
     def __init__(self, text: str) -> None:
+        """Parse the page: its tags with attributes, and the texts of its scripts."""
         super().__init__()
         self.tags: list[tuple[str, dict[str, str]]] = []
         self.scripts: list[str] = []
@@ -35,27 +36,27 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep a tag with its attributes."""
+        """Keep a tag with its attributes; note whether it begins a script."""
         self.tags.append((tag, {name: value or "" for name, value in attrs}))
         self._in_script = tag == "script"
 
     def handle_data(self, data: str) -> None:
-        """Keep the text of a script."""
+        """Keep the text if it is a script's."""
         if self._in_script:
             self.scripts.append(data)
 
     def handle_endtag(self, tag: str) -> None:
-        """End a script."""
+        """Note the end of a script."""
         self._in_script = self._in_script and tag != "script"
 
     @property
     def anchors(self) -> list[str]:
-        """Every id of the page."""
+        """The ids of the page's elements, in order, repeated ones too."""
         return [attributes["id"] for _, attributes in self.tags if "id" in attributes]
 
     @property
     def addresses(self) -> list[str]:
-        """Everything that the page links to or loads."""
+        """The addresses that the page links to or loads, in order."""
         return [
             attributes[name]
             for _, attributes in self.tags
@@ -65,7 +66,10 @@ class Page(HTMLParser):
 
 
 def broken_links(files: Mapping[str, bytes]) -> list[str]:
-    """Return `page -> address` of each link that leads nowhere, or out of the site."""
+    """Return `page -> address` of each link that leads nowhere, or out of the site.
+
+    `files` are the site's contents by path.
+    """
     parsed = {
         path: Page(content.decode()) for path, content in files.items() if path.endswith(".html")
     }
@@ -82,7 +86,7 @@ def broken_links(files: Mapping[str, bytes]) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a record of three implementations, one with four builds."""
+    """Return a record of three implementations: alpha with four builds, beta and gamma with one."""
     record = tmp_path / "record"
     add(record, "alpha", "1.2.0", {FLAG: "fail", QUERY: "fail"})
     add(record, "alpha", "1.10.0-rc.1", {QUERY: "fail"})
@@ -94,17 +98,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 def named(record: Record, version: str) -> Any:
-    """Return the build of that version."""
+    """Return the build of that version in the record; StopIteration if there is none."""
     return next(build for build in record.builds if build.version == version)
 
 
 def test_the_same_folder_gives_the_same_bytes(folder: Path) -> None:
-    """Two readings of a folder give equal files."""
+    """Two readings of a record make a site of the same bytes."""
     assert pages(read_record(folder)) == pages(read_record(folder))
 
 
 def test_every_link_and_anchor_leads_somewhere_in_the_site(folder: Path) -> None:
-    """Links and loaded files are all of the site; no id is on a page twice."""
+    """In a site each link and loaded file leads to a place in it, and no page has an id twice."""
     files = pages(read_record(folder))
 
     assert broken_links(files) == []
@@ -117,7 +121,10 @@ def test_every_link_and_anchor_leads_somewhere_in_the_site(folder: Path) -> None
 def test_builds_are_in_the_order_of_their_versions_and_implementations_of_their_runs(
     folder: Path,
 ) -> None:
-    """Numbers count as numbers, a part after a hyphen comes before; the latest run leads."""
+    """A record has the newest build of an implementation first, and the latest run's first of all.
+
+    Numbers count as numbers; a part after a hyphen comes before the version itself.
+    """
     record = read_record(folder)
 
     assert record.implementations == ("alpha", "beta", "gamma")
@@ -128,7 +135,10 @@ def test_builds_are_in_the_order_of_their_versions_and_implementations_of_their_
 
 
 def test_a_step_tells_regressions_mends_and_other_changes(folder: Path) -> None:
-    """From a pass to a failure is a regression, the reverse a mend, all else another change."""
+    """`step` of two builds has a pass that became a failure as regression, the reverse as mend.
+
+    Any other change of a verdict is in `others`.
+    """
     record = read_record(folder)
 
     first = step(named(record, "1.2.0"), named(record, "1.9.0"))
@@ -141,7 +151,7 @@ def test_a_step_tells_regressions_mends_and_other_changes(folder: Path) -> None:
 
 
 def test_any_two_builds_have_a_section_without_script(folder: Path) -> None:
-    """Four builds have six pairs; each is linked from a table of the page of changes."""
+    """The page of changes of four builds has six sections, one a pair, with links and no script."""
     files = pages(read_record(folder))
     text = files["implementations/alpha/changes.html"].decode()
 
@@ -152,7 +162,7 @@ def test_any_two_builds_have_a_section_without_script(folder: Path) -> None:
 
 
 def test_the_most_even_split_is_the_first_disagreement(folder: Path) -> None:
-    """The newest builds count: two fail the call and one passes; nothing else is disputed."""
+    """`disagreements` of the newest builds has the one clause that two fail and one passes."""
     disputed = disagreements(positions(read_record(folder)))
 
     assert [each.clause for each in disputed] == [CALL]
@@ -161,7 +171,7 @@ def test_the_most_even_split_is_the_first_disagreement(folder: Path) -> None:
 
 
 def test_a_clause_has_its_sentence_positions_and_bytes(folder: Path) -> None:
-    """Its page has who passes and fails, readings, and the marked bytes of failing evidence."""
+    """A clause's page has how many pass and fail it, and the marked evidence of a failure."""
     text = pages(read_record(folder))[f"clauses/{CALL}.html"].decode()
 
     assert "passes (1)" in text
@@ -170,14 +180,14 @@ def test_a_clause_has_its_sentence_positions_and_bytes(folder: Path) -> None:
 
 
 def test_a_disputed_clause_is_one_click_from_the_front(folder: Path) -> None:
-    """The front links to the page of the most disputed clause."""
+    """The site's first page links to the page of the most disputed clause."""
     front = Page(pages(read_record(folder))["index.html"].decode())
 
     assert f"clauses/{CALL}.html" in front.addresses
 
 
 def test_the_reply_is_shown_on_the_pages_of_build_and_implementation(folder: Path) -> None:
-    """What the authors answer is on both pages."""
+    """The reply of a build is on its page and on its implementation's."""
     files = pages(read_record(folder))
 
     for path in ("implementations/beta/index.html", "implementations/beta/2.0.html"):
@@ -194,7 +204,7 @@ def test_the_reply_is_shown_on_the_pages_of_build_and_implementation(folder: Pat
     ],
 )
 def test_a_build_says_what_its_run_lacks(kind: str, more: dict[str, Any], tmp_path: Path) -> None:
-    """A partial, interrupted, cut or old run has a note on its page and in the data."""
+    """A partial, interrupted, cut or old run has a note, on its build's page and in data.json."""
     add(tmp_path, "alpha", "1.0", **more)
     add(tmp_path, "beta", "1.0")
 
@@ -208,7 +218,7 @@ def test_a_build_says_what_its_run_lacks(kind: str, more: dict[str, Any], tmp_pa
 
 
 def test_a_build_of_another_suite_says_so(tmp_path: Path) -> None:
-    """A report by another version of the suite has a note that names both."""
+    """A report by another version of the suite has the note `other_suite` with that version."""
     add(tmp_path, "alpha", "1.0", change=lambda report: report["suite"].update(version="0.9.0"))
 
     (note,) = read_record(tmp_path).builds[0].notes
@@ -218,9 +228,13 @@ def test_a_build_of_another_suite_says_so(tmp_path: Path) -> None:
 
 
 def test_script_in_every_text_is_inert(tmp_path: Path) -> None:
-    """Texts of a report, its target file and its reply add no tag, script or address to a page."""
+    """Script in any text of a report, target file or reply stays text on all pages.
+
+    It adds no link, script or handler.
+    """
 
     def hostile(report: dict[str, Any]) -> None:
+        """Put SCRIPT into each text of the report, in place."""
         report["why"] = report["target"]["wire"] = SCRIPT
         report["timing"]["command"] = [SCRIPT, ""]
         for result in report["results"]:
@@ -248,7 +262,7 @@ def test_script_in_every_text_is_inert(tmp_path: Path) -> None:
 
 
 def test_no_page_loads_anything_from_elsewhere(folder: Path) -> None:
-    """No file of the site has an address of another host but in text."""
+    """No page of a site links to another host or loads from it; no stylesheet loads anything."""
     for path, content in pages(read_record(folder)).items():
         if path.endswith(".html"):
             assert not [a for a in Page(content.decode()).addresses if "://" in a], path
@@ -257,7 +271,10 @@ def test_no_page_loads_anything_from_elsewhere(folder: Path) -> None:
 
 
 def test_a_site_replaces_an_earlier_one_and_nothing_else(folder: Path, tmp_path: Path) -> None:
-    """Files of an earlier site go; a folder that holds something else is refused."""
+    """`write` removes files of an earlier site that are not of this one.
+
+    It raises BadRecord for a folder that holds anything else than a site.
+    """
     out = tmp_path / "site"
     write(pages(read_record(folder)), out)
     (out / "clauses" / "old.html").write_text("old", encoding="utf-8")
@@ -271,7 +288,7 @@ def test_a_site_replaces_an_earlier_one_and_nothing_else(folder: Path, tmp_path:
 
 
 def test_data_has_every_verdict(folder: Path) -> None:
-    """data.json has each report with its verdicts by clause."""
+    """data.json has each build, newest first by implementation, with its verdict on each clause."""
     data = json.loads(pages(read_record(folder))["data.json"])
 
     assert [row["version"] for row in data["reports"]] == [
