@@ -130,7 +130,7 @@ def written(build: Build, folder: Path) -> str:
         if not path.exists():
             return f"no report: {done.stderr[-2000:]}"
         text = brief.render(read_report(path))
-        for place, name in ((str(work), "/work"), (sys.prefix, "/venv"), (str(TOP), "/checkout")):
+        for place, name in ((str(work), "/seed"), (sys.prefix, "/venv"), (str(TOP), "/checkout")):
             text = text.replace(place, name)
         folder.mkdir(parents=True)
         (folder / "report.json").write_text(text, encoding="utf-8")

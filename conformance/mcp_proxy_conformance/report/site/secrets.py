@@ -20,12 +20,12 @@ _HEADER = re.compile(
 )
 _TOKEN = re.compile(
     r"\b(?:gh[pousr]_\w{20}|github_pat_\w{20}|glpat-[\w-]{16}|sk-[\w-]{20}|xox[abprs]-[\w-]{10}"
-    r"|npm_\w{30}|AKIA[0-9A-Z]{16}|AIza[\w-]{30}|eyJ[\w-]{10,}\.[\w-]{10,}\.)"
+    r"|npm_\w{30}|AKIA[0-9A-Z]{16}|AIza[\w-]{30}|eyJ[\w-]{10,500}\.[\w-]{10,2000}\.)"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY"
 )
 _BEARER = re.compile(r"\bbearer\s+(?!\(redacted\)|[{$<\[])[\w.~+/=-]{16}", re.IGNORECASE)
 _IN_URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/@:\"'<>]+:(?!\(redacted\))[^\s/@\"'<>]+@")
-_CANARY = re.compile(r"canary(?:[/+]|%2[fFbB])(?:of|in)[a-z/+%0-9A-F-]*-[0-9a-f]{6}")
+_CANARY = re.compile(r"canary(?:[/+]|%2[fFbB])(?:of|in)[a-z/+%0-9A-F-]{1,40}-[0-9a-f]{6}")
 _LATEST = re.compile(r"[@:]latest\b", re.IGNORECASE)
 _DIGIT = re.compile(r"[0-9]")
 _WORDS = re.compile(r"[A-Za-z]+")
