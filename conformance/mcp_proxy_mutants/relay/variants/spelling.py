@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any
 
 from mcp_proxy_mutants.relay.changed import (
-    JSON,
     Around,
     Down,
     Forward,
@@ -15,7 +14,7 @@ from mcp_proxy_mutants.relay.changed import (
     by_message,
     changed_events,
 )
-from mcp_proxy_mutants.relay.json_text import Json, Number, mapped, write
+from mcp_proxy_mutants.relay.json_text import Json, Number, mapped
 from mcp_proxy_mutants.relay.mutant import relay_variant
 from mcp_proxy_mutants.relay.mutants.results import KNOWN
 from mcp_proxy_mutants.relay.places import (
@@ -144,9 +143,11 @@ def _one_level() -> Around:
         """Keep a level that is set; leave log messages below it out of a stream."""
         message = sent.message
         if message.get("method") == "logging/setLevel":
-            latest[:] = [message["params"]["level"]]
-            answer = {"jsonrpc": "2.0", "id": message["id"], "result": {}}
-            return Got(status=200, headers=JSON, body=write(answer))
+            params = message["params"]
+            got = await forward(sent.saying(message | {"params": params | {"level": "debug"}}))
+            if "result" in got.message:
+                latest[:] = [params["level"]]
+            return got
         got = await forward(sent)
         if got.events is None:
             return got
