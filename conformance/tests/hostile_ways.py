@@ -83,9 +83,9 @@ async def endless_body(request: Asked) -> None:
 
 
 def endless_events(event: bytes, every_s: float = 0.001) -> Way:
-    """Return a way that sends the same bytes of an event stream again and again without an end.
+    """Return a way that sends the same bytes in an event stream again and again, for ever.
 
-    The pause between them is `every_s`.
+    `every_s` is the pause between them, in seconds.
     """
 
     async def way(request: Asked) -> None:

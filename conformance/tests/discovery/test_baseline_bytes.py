@@ -149,9 +149,9 @@ def test_a_difference_of_a_byte_is_found_and_named(
     change, place = ONE_BYTE[name]
 
     def spelled(document: Json) -> str:
-        """Return the document as the reference writes it, but with answers to `issue` bent.
+        """Return the document as the reference writes it; change the spelling for some documents.
 
-        Listings are bent, too.
+        They are answers to `issue`, and listings.
         """
         text = render(document)
         chosen = document.get("query") == "issue" or "servers" in document

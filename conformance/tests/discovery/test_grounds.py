@@ -23,5 +23,8 @@ from mcp_proxy_conformance.discovery.grounds import broken_by
 def test_a_tool_that_is_not_revealed_has_no_wrong_status(
     state: ToolState, place: str, clauses: tuple[str, ...]
 ) -> None:
-    """A denied tool that is absent breaks its reveals clause alone: no status is seen."""
+    """`broken_by` a config-denied tool that is absent is its reveals clause alone, not precedence.
+
+    A wrong status, or an absent tool with a user's lock and a pending approval, breaks precedence.
+    """
     assert broken_by(state, place, flag=True) == clauses

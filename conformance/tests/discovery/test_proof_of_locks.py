@@ -42,9 +42,9 @@ class FakeStarted:
     )
 
     def call(self, tool_key: Any) -> Called:
-        """Return whether a call of the tool is reached: the next item of its script.
+        """Return a Called of the tool, reached if the next item of its script says so.
 
-        The last one stays.
+        The last stays.
         """
         script = self.scripts[tool_key]
         reached = script.pop(0) if len(script) > 1 else script[0]

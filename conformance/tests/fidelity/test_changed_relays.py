@@ -178,7 +178,7 @@ def test_a_mutant_is_killed(mutant: RelayMutant, tmp_path: Path) -> None:
 @pytest.mark.timeout(2 * RUN_S)
 @pytest.mark.parametrize("name", SPARED)
 def test_a_mutant_is_not_accused_of_what_stands_beside(name: str, tmp_path: Path) -> None:
-    """Clauses that are near those that the mutant breaks do not fail."""
+    """Clauses near to those that a mutant of relays breaks do not fail in a run by them."""
     mutant = next(mutant for mutant in relay_mutants() if mutant.id == name)
 
     verdicts = judged(mutant, tmp_path, SPARED[name])

@@ -14,7 +14,7 @@ IMAGE = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
 
 
 def text(value: str, **members: Any) -> dict[str, Any]:
-    """Return a text item."""
+    """Return a text item of a result; `members` are added."""
     return {"type": "text", "text": value, **members}
 
 
@@ -42,7 +42,10 @@ def text(value: str, **members: Any) -> dict[str, Any]:
 def test_items_correspond_by_type_and_order(
     allowed: list[Any], observed: list[Any], found: list[Any] | None
 ) -> None:
-    """Added items are left out; where items are lost or merged, nothing is said of the others."""
+    """`counterparts` pairs items by type and order, and leaves items out that were added.
+
+    If items were lost or merged it is None.
+    """
     shown = counterparts(_exact(allowed), _exact(observed))
 
     wanted = (
@@ -54,6 +57,6 @@ def test_items_correspond_by_type_and_order(
 
 
 def _exact(items: list[Any]) -> list[Any]:
-    """Return items as they are read from a message."""
+    """Return the items as the suite reads them from a message's bytes."""
     exact: list[Any] = read(json.dumps([{**item} for item in items]).encode())
     return exact

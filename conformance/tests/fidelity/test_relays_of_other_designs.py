@@ -143,7 +143,7 @@ def test_a_list_without_the_upstreams_tools_shows_nothing_of_them(
 
 
 def test_a_list_that_cannot_be_read_is_one_cause(tmp_path: Path) -> None:
-    """Whatever clauses need the list of tools, it is told once that it cannot be read."""
+    """If a relay's list of tools is null, all open results have one reason, and are one cause."""
     (tmp_path / "relay.py").write_text(LISTING, encoding="utf-8")
     command = [sys.executable, "relay.py", "null", "{upstream}"]
 
@@ -155,7 +155,10 @@ def test_a_list_that_cannot_be_read_is_one_cause(tmp_path: Path) -> None:
 
 
 def test_what_a_relay_declares_to_forward_is_not_judged(tmp_path: Path) -> None:
-    """The clause on the client's token does not apply, for that reason."""
+    """If a relay declares that it forwards Authorization, RLY.cred.down.token is not applicable.
+
+    The reason says so; exit 0.
+    """
     (tmp_path / "target.toml").write_text(FORWARDING, encoding="utf-8")
     words = ["run", "relay", "--target-file", "target.toml", "--out", "out", "-n", "1"]
     words += ["--only", "RLY.cred.down.token", "--only", "RLY.cred.down.query"]

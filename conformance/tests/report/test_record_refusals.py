@@ -1,4 +1,4 @@
-"""What keeps a build out of a record: each refusal names the place and the repair."""
+"""Refusals of a folder as a record of builds: each names the place and the repair."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ SHOWN = (
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """Return the folder of a site of two implementations, one with two builds."""
+    """Return the folder of a site of two implementations, alpha with two builds, beta with one."""
     record = tmp_path / "record"
     add(record, "alpha", "1.0", {"ROB.flag": "fail"})
     add(record, "alpha", "2.0", {"ROB.call": "fail"}, files={"reply.txt": "No. " * 200})
@@ -39,7 +39,10 @@ def site(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_every_kind_of_page_is_readable_and_loads_nothing_else(site: Path, colours: Any) -> None:
-    """Text has a contrast of 4.5, nothing is wider than 400 pixels, and only the site is read."""
+    """On each kind of page every text has a contrast of 4.5, and nothing is wider than 400 pixels.
+
+    No page logs, raises, or requests anything outside of the site.
+    """
     seen: list[str] = []
     with browser() as opened:
         context = opened.new_context(viewport=NARROW, color_scheme=colours)  # type: ignore[arg-type]
@@ -55,7 +58,10 @@ def test_every_kind_of_page_is_readable_and_loads_nothing_else(site: Path, colou
 
 
 def test_the_search_narrows_the_front(site: Path) -> None:
-    """With a script, a word leaves what has it, clauses too; without one there is no field."""
+    """A word in the search of the first page leaves implementations with it, and lists clauses.
+
+    Without scripts the search field is not shown.
+    """
     with browser() as opened:
         page = opened.new_page()
         page.goto((site / "index.html").as_uri())
@@ -71,11 +77,11 @@ def test_the_search_narrows_the_front(site: Path) -> None:
 
 
 def _visible(page: Page) -> list[str]:
-    """Return the implementations whose rows are visible."""
+    """Return the names of the implementations whose rows are visible."""
     return page.locator("tbody tr:visible th").all_inner_texts()
 
 
 def _note(seen: list[str], url: str, site: Path) -> None:
-    """Keep the address of a request that is not for a file of the site."""
+    """Add the request's address to `seen` if it is not of a file of the site."""
     if not url.startswith(site.as_uri()):
         seen.append(url)

@@ -1,4 +1,7 @@
-"""`run relay`: the bundled relay conforms, a broken one is told what it changes."""
+"""`run relay` on the bundled relay, one that rounds integers, one that does not start.
+
+Bad words.
+"""
 
 from __future__ import annotations
 

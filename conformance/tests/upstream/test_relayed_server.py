@@ -110,9 +110,10 @@ def test_it_refuses_everything_by_order(server: RelayedServer) -> None:
 
 
 def test_entries_are_divided_into_pages() -> None:
-    """`paged` ends a page at each cursor: with one, all but the last entry and the rest.
+    """`paged` divides entries evenly into one page more than there are cursors.
 
-    Each page is stored under the cursor that leads to it, the first under None.
+    The last pages may have fewer. Each page is stored under the cursor that leads to it, the first
+    under None.
     """
     assert paged([b"1", b"2", b"3"], ["x"]) == {
         None: Page(entries=(b"1", b"2"), following="x"),
