@@ -360,7 +360,7 @@ def _changes(bench: RelayBench) -> Iterator[tuple[str, bool, Sequence[str]]]:
             mark = client.mark()
             add(name)
             bench.relay.hub.run(server.talk.tell(notification(LIST_CHANGED)))
-            arrive(client, LIST_CHANGED, mark=mark)
+            arrive(client, LIST_CHANGED, mark=mark, within_s=ARRIVES_S)
             yield name, bool(client.received(LIST_CHANGED, mark)), _listed(client)
 
 

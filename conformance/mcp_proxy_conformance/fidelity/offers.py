@@ -227,7 +227,7 @@ def featured(tools: Sequence[bytes]) -> Relayed:
     )
 
 
-SLOW_S, LATE_S = 1.5, 0.25
+SLOW_S, LATE_S = 6.5, 0.25
 """Seconds that a call takes which is to be cancelled meanwhile, or in which others begin."""
 
 

@@ -21,7 +21,6 @@ from mcp_proxy_conformance.fidelity.offers import (
     LATER,
     NOTE,
     PROGRESS,
-    SLOW_S,
     TELLING,
     notification,
 )
@@ -42,8 +41,9 @@ UPDATED, UNASKED = "RLY.back.resource-updated", "RLY.back.over-forward.legacy"
 REFERENCE, UNKNOWN = "RLY.apart.cancel.reference", "none of them"
 PROGRESSED, MESSAGE = "notifications/progress", "notifications/message"
 RESOURCE_UPDATED, CANCELLATION = "notifications/resources/updated", "notifications/cancelled"
-ARRIVES_S, SETTLES_S = 1.0, 0.1
-"""Seconds in which a message is waited for, and in which others may follow the last awaited one."""
+ARRIVES_S, MAY_ARRIVE_S, SETTLES_S = 3.0, 0.5, 0.1
+"""Seconds in which a message is waited for that has to arrive, and one that may be left out; and in
+which others may follow the last awaited one."""
 EVERYTHING = b'{"elicitation":{},"sampling":{},"roots":{"listChanged":true}}'
 TOKENS: Sequence[int | str | None] = (None, "a ü/+=", 7, "7")
 GIVEN: Mapping[str, Sequence[bytes]] = {
@@ -322,9 +322,12 @@ def _progress(bench: RelayBench, side: Side) -> Sequence[Sequence[Received]]:
     return found
 
 
-def arrive(client: ListeningClient, method: str, expected: int = 1, mark: int = 0) -> None:
+def arrive(
+    client: ListeningClient, method: str, expected: int = 1, mark: int = 0,
+    within_s: float = MAY_ARRIVE_S,
+) -> None:  # fmt: skip
     """Wait a little until that many messages of a method have arrived."""
-    eventually(lambda: len(client.received(method, mark)) >= expected, ARRIVES_S / 2)
+    eventually(lambda: len(client.received(method, mark)) >= expected, within_s)
 
 
 def _progress_of(messages: Sequence[Received]) -> Sequence[Received]:
@@ -469,10 +472,10 @@ def _cancelled(bench: RelayBench, side: Side) -> Sequence[str]:
             arguments = {"case": "slow", "call": name}
             params = {"name": side.name_of(TELLING), "arguments": arguments}
             crew.submit(client.request, "tools/call", params, f"call {name}")
-        if not eventually(lambda: len(journal.calls(mark)) == len(names), SLOW_S / 2):
+        if not eventually(lambda: len(journal.calls(mark)) == len(names), ARRIVES_S):
             raise Inconclusive("not both calls reached the upstream")
         client.notify(CANCELLATION, {"requestId": "call b", "reason": "enough"})
-        eventually(lambda: bool(journal.since(mark, CANCELLATION)), SLOW_S / 2)
+        eventually(lambda: bool(journal.since(mark, CANCELLATION)), ARRIVES_S)
         time.sleep(SETTLES_S)
     calls = {
         (each.session, quoted(json.loads(each.raw)["id"])): each.params()["arguments"]["call"]
@@ -505,7 +508,7 @@ def _updated(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
                 update = notification(RESOURCE_UPDATED, {"uri": uri})
                 bench.relay.hub.run(server.talk.tell(update, sessions))
         for client in clients:
-            arrive(client, RESOURCE_UPDATED, 2)
+            arrive(client, RESOURCE_UPDATED, 2, within_s=ARRIVES_S)
         return [
             [str(each.params.get("uri")) for each in client.received(RESOURCE_UPDATED)]
             for client in clients
