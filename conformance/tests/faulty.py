@@ -33,12 +33,12 @@ def main(arguments: Sequence[str]) -> None:
     replies = [fresh(mutant.change)["reply"] for mutant in chosen]
 
     class Faulty(Protocol):
-        """Passes each answer through each fault."""
+        """A Protocol that passes each answer through every chosen mutant."""
 
         async def answer(
             self, agent: Any, endpoint: str, session: str, message: Any, **era: Any
         ) -> Any:
-            """Return the usual answer, passed through each mutant."""
+            """Return the usual answer to the message, passed through every chosen mutant."""
             respond = partial(super().answer, agent, endpoint, session, message, **era)
             for reply in replies:
                 respond = partial(reply, agent, session, message, respond)

@@ -1,4 +1,4 @@
-"""Load cases: valid, complete, in agreement with the walk; unusable ones refused with a repair."""
+"""Load cases: valid, complete, as the table of the source has it; unusable ones are refused."""
 
 from __future__ import annotations
 

@@ -163,7 +163,10 @@ def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, v
 
 @pytest.mark.proof
 def test_it_installs_the_checkout_that_it_comes_from(tmp_path: Path) -> None:
-    """Without the input `version`, the suite is installed from the action's checkout and judges."""
+    """Without the input `version`, the step `install` installs the suite of the action's checkout.
+
+    The step `gate` then starts the adapter, which answers nothing: exit 3.
+    """
     job = Job(workspace=tmp_path / "elsewhere", temporary=tmp_path / "runner temp")
     job.workspace.mkdir()
     job.temporary.mkdir()

@@ -1,4 +1,4 @@
-"""`run endpoint` on a closed port, on no MCP, or on a server without the tool or the flag."""
+"""`run endpoint` on a closed port, on servers without MCP, without the tool or without the flag."""
 
 from __future__ import annotations
 

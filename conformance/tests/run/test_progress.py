@@ -48,7 +48,7 @@ CLEARS = re.compile("\r|\x1b\\[K|\x1b\\[J|\x1b\\[[0-9]+A")
 
 
 class Stream(io.StringIO):
-    """A stream that is a terminal or is not."""
+    """A text stream that is a terminal, or not, as `terminal` says."""
 
     def __init__(self, *, terminal: bool) -> None:
         """Make an empty stream that is a terminal, or is not."""

@@ -1,7 +1,4 @@
-"""`run relay` on the bundled relay, one that rounds integers, one that does not start.
-
-Bad words.
-"""
+"""`run relay` on the bundled relay, one that rounds integers, one that ends at once; bad usage."""
 
 from __future__ import annotations
 

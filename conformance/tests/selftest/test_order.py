@@ -1,4 +1,4 @@
-"""Verdicts of checks backwards and alone, the same; `differing` names those that are not."""
+"""Order of checks: backwards or alone they have the usual verdicts; `differing` names others."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ FAR = round(EARLY_S / PACE_S) + 1
 
 @dataclass(eq=False)
 class FakeStarted:
-    """A target that was started at some time, and is closed or not."""
+    """A target with the time of its start on the clock; it records that it was closed."""
 
     started_at: float
     closed: bool = False

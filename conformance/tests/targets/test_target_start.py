@@ -1,4 +1,4 @@
-"""Starts of targets that fail, meet a taken port, use a file found, or find upstreams away."""
+"""Starts of targets: failing, at a taken port, by a target file found, with upstreams elsewhere."""
 
 from __future__ import annotations
 
