@@ -166,7 +166,7 @@ kinds.REFERENCE = with_faults(*{names})
 def test_pytest_fails_for_an_entry_that_names_what_passes() -> None:
     """Under pytest an entry whose clause passes ends the run with 1.
 
-    An unknown id is bad usage, exit 4. Both are told with file and line.
+    An unknown id is bad usage, exit 4. Both are printed with file and line.
     """
     Path("faulty_run.py").write_text("", encoding="utf-8")
     write("ROB.flag")

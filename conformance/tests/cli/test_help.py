@@ -116,7 +116,7 @@ def shlex_of(span: str) -> list[str]:
 
 
 def unknown(line: str) -> list[str]:
-    """Return the words of a command line of ours that are no command or option, up to `--`.
+    """Return the words of a command line of ours that are not a command or an option, up to `--`.
 
     Of a line with `$(...)` only that part counts. Words after a known command are arguments.
     """

@@ -1,4 +1,4 @@
-"""Clean answers to hostile input: refusals, silence, no stack traces, which are told from prose."""
+"""Clean answers to hostile input: refusals, silence, no stack traces, which prose is not."""
 
 from __future__ import annotations
 

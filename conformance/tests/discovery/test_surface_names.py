@@ -147,7 +147,7 @@ def test_a_member_that_came_once_under_its_name_is_no_wrong_name() -> None:
 
 
 def test_a_text_beside_callable_tools_is_not_the_note() -> None:
-    """A text like a note that stands beside callable tools, too, is not taken for the note."""
+    """A text like a note that also comes with callable tools is not taken for the note."""
     listed = [{"name": "forge:list", "server": "forge", "description": "List."}]
 
     assert see(Members(), {"tools": listed, "usage": NOTE}, {"tools": [], "usage": NOTE}) == ""

@@ -1,4 +1,4 @@
-"""The reference as a process: used by the stock SDK client, ended, misconfigured, asked badly."""
+"""The reference as a process: used by the official client, ended, misconfigured, asked badly."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def test_links_and_other_files_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_is_no_report_is_refused(content: bytes, words: str, tmp_path: Path) -> None:
-    """`read_record` refuses a report that is no JSON, no UTF-8, of another format or over 4 MiB."""
+    """`read_record` refuses a report that is not JSON or UTF-8, of another format or over 4 MiB."""
     (add(tmp_path, "alpha", "1.0") / "report.json").write_bytes(content)
 
     assert words in refused(tmp_path)

@@ -117,7 +117,7 @@ def test_a_builtin_declares_servers_over_stdio_and_nothing_else(tmp_path: Path) 
 
 
 def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:
-    """A builtin answers a line that is no request with an error of id null.
+    """A builtin answers a line that is not a request with an error of id null.
 
     An unknown operation gets an error with its id; a load after them succeeds.
     """

@@ -247,7 +247,7 @@ def test_at_most_two_servers_of_a_load_are_waited_for() -> None:
 def test_a_case_of_ones_own_that_cannot_be_used_is_told(
     text: str | None, said: str, tmp_path: Path
 ) -> None:
-    """`run loader --case` with a missing file, or one that is no load case, exits with 2."""
+    """`run loader --case` with a missing file, or one that is not a load case, exits with 2."""
     path = tmp_path / "own.json"
     if text is not None:
         path.write_text(text, encoding="utf-8")

@@ -60,7 +60,7 @@ def python(code: str) -> tuple[str, ...]:
     ],
 )
 def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sentence: str) -> None:
-    """A loader that prints a line that is no answer raises AdapterError with what is wrong."""
+    """A loader that prints a line that is not an answer raises AdapterError with what is wrong."""
     loader = LoaderProgram(python(code), tmp_path)
 
     with pytest.raises(AdapterError) as caught:

@@ -1,4 +1,4 @@
-"""Loads that hang or throw: the clause they break, loads not tried then, one hang forgiven."""
+"""Loads that hang or throw: the clause that each breaks, later loads left out, a hang forgiven."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_a_terminal_is_never_silent(tmp_path: Path) -> None:
 
 
 def test_a_log_gets_a_line_at_the_end(tmp_path: Path) -> None:
-    """A stream that is no terminal gets one line at the end: checks, time, failed and open ones."""
+    """A stream that is not a terminal gets one line at the end: checks, time, failed and open."""
     text = checks_run(Stream(terminal=False), tmp_path / "log")
 
     assert text.splitlines() == ["3 of 3 checks, 0:00, 1 failed, 1 open"]
@@ -114,7 +114,7 @@ def test_a_log_gets_a_line_at_the_end(tmp_path: Path) -> None:
 def test_a_log_gets_a_line_while_something_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stream that is no terminal gets lines on the wait at hand while no check ends."""
+    """A stream that is not a terminal gets lines on the wait at hand while no check ends."""
     monkeypatch.setattr(module, "EVERY_S", 0.3)
     to = Stream(terminal=False)
 
@@ -183,7 +183,7 @@ def test_a_line_tells_all_there_is_to_tell() -> None:
 
 
 def test_a_line_of_80_columns_has_room_for_what_is_waited_for() -> None:
-    """In 79 columns the bar is short, and a wait is told by its brief sentence."""
+    """In 79 columns the bar is short, and a wait has its brief sentence."""
     waiting = Waiting(wait=Tools(server="mill", within_s=15), since=time.monotonic() - 7)
     whole, brief = sentence(waiting), sentence(waiting, is_brief=True)
     status = replace(
@@ -240,7 +240,7 @@ def test_every_wait_has_its_sentence(wait: Wait, words: str) -> None:
 
 
 def test_a_wait_for_another_thread_is_told_by_what_that_thread_waits_for() -> None:
-    """A wait for a place is told as the wait of the thread that sets it up.
+    """A wait for a place is shown as the wait of the thread that sets it up.
 
     Another such thread is counted in `beside`. Without a wait `waiting_in` is None.
     """

@@ -216,7 +216,7 @@ def merge(tmp_path: Path, *documents: dict[str, Any]) -> tuple[int, str]:
 def test_what_are_no_parts_of_one_run_is_not_merged(
     other: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    """`report merge` of a part and what is no other part of that run exits with 2 and why."""
+    """`report merge` of a part and what is not another part of that run exits with 2."""
     code, line = merge(tmp_path, PART, other)
 
     assert (code, words in line) == (2, True)

@@ -122,10 +122,10 @@ def test_a_claim_may_hold_late_within_the_settle_time() -> None:
 
 @pytest.mark.timeout(20)
 def test_looking_at_a_lock_again_and_again_grants_no_more_time() -> None:
-    """A check that fails, and begins the settle time anew at each call, fails in the end."""
+    """A check that fails, and begins the settle time again at each call, fails in the end."""
 
     def check(current: Bench) -> None:
-        """Begin the settle time anew, and fail."""
+        """Begin the settle time again, and fail."""
         current.started.settled_from = time.monotonic()  # what `refused` and `reached` do
         raise AssertionError
 
@@ -142,7 +142,7 @@ def test_a_claim_has_its_time_from_when_its_lock_is_there() -> None:
     began = time.monotonic()
 
     def check(current: Bench) -> None:
-        """Begin the settle time anew; be inconclusive for 0.4 s, fail until 0.8 s, then pass."""
+        """Begin the settle time again; be inconclusive for 0.4 s, fail until 0.8 s, then pass."""
         current.started.settled_from = time.monotonic()  # what `refused` and `reached` do
         if time.monotonic() - began < 0.4:
             time.sleep(0.15)

@@ -67,7 +67,7 @@ def test_no_single_check_can_be_lost() -> None:
 
 
 def test_no_proof_can_be_lost_or_invented() -> None:
-    """Three changes of the proofs each give a gap, told first, with the names.
+    """Three changes of the proofs each give a gap, the first one, with the names.
 
     A check is unlisted, is listed with a mutant that it cannot kill, or does not exist.
     """
@@ -90,7 +90,7 @@ def test_no_proof_can_be_lost_or_invented() -> None:
 
 
 def test_no_live_proof_can_be_lost_or_invented() -> None:
-    """Three changes of the proofs of live checks each give a gap, told first, with the names.
+    """Three changes of the proofs of live checks each give a gap, the first one, with the names.
 
     A check is unlisted, is listed with an unknown mutant, or does not exist.
     """

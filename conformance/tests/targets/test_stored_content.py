@@ -62,7 +62,7 @@ def test_a_text_is_found_as_files_may_spell_it(tmp_path: Path, raw: bytes) -> No
 
 
 def test_another_text_is_not_found(tmp_path: Path) -> None:
-    """The same words in another order, plain or in base64, are no trace of the text."""
+    """The same words in another order, plain or in base64, are not a trace of the text."""
     (tmp_path / "kept").write_bytes(b"amber lurid, " + base64.b64encode(b"amber lurid"))
 
     places = stored(tmp_path, TRACES)

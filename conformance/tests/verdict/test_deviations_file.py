@@ -167,7 +167,7 @@ def test_an_id_that_names_nothing_that_counts_is_told_with_the_nearest(
 ) -> None:
     """An id that is unknown, advisory or never waived raises BadDeviations with the repair.
 
-    An unknown one is told with the nearest known id; `deviations check` exits with 5.
+    An unknown one comes with the nearest known id; `deviations check` exits with 5.
     """
     (sentence,) = complaints(swapped("FR-006.cap", wanted))
 
@@ -228,7 +228,7 @@ def test_the_day_is_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:
-    """An expired entry and another's malformed link are told together; the exit code is 2, not 5.
+    """An expired entry and another's malformed link are reported together; exit 2, not 5.
 
     The unknown id of the second entry is left out.
     """
@@ -244,7 +244,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 
 
 def test_of_a_file_that_is_something_else_not_everything_is_told() -> None:
-    """Of a file with 50,000 unknown members the first 20 are told."""
+    """Of a file with 50,000 unknown members the first 20 are reported."""
     sentences = complaints("".join(f"x{number} = 1\n" for number in range(50_000)))
 
     assert (sentences[0], len(sentences)) == (

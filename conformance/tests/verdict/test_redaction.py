@@ -1,4 +1,4 @@
-"""Redaction: secrets are removed whole, encoded or cut; credentials told from environments."""
+"""Redaction: secrets are removed whole, encoded or cut; credentials found in environments."""
 
 from __future__ import annotations
 

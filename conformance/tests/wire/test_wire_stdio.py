@@ -150,7 +150,7 @@ def test_the_program_gets_exactly_its_environment(run: Run) -> None:
     ],
 )
 def test_nonsense_is_the_targets_fault(run: Run, code: str, kind: str, seen: str) -> None:
-    """On opening, a line that is no message, a wrong id or an unknown revision is a ProtocolFault.
+    """A line that is not a message, a wrong id or an unknown revision raises ProtocolFault.
 
     Its excerpt begins with what the program printed, which is recorded, too.
     """
