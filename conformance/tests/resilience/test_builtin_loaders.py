@@ -46,7 +46,7 @@ BESIDE = ({"server_id": "well"}, {"server_id": "ill", "url": "http://127.0.0.1:1
 def answers(tmp_path: Path, way: str, *lines: bytes, script: str = SCRIPT) -> list[Any]:
     """Run the wrapper of builtin loaders around that script; return its answers to these lines.
 
-    `way` is the function of the script that it calls, `every` for all servers, or `one`. It must
+    `way` is the script's function to call, `every` for all servers, or `one`. The wrapper must
     exit with 0 within 60 s.
     """
     place = tmp_path / "script.py"
