@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from html.parser import HTMLParser
 from pathlib import Path
-from posixpath import dirname, join, normpath
 from typing import Any
 
 import pytest
 from records import CLAUSES, add
+from site_links import Page, broken_links
 
 from mcp_proxy_conformance.report.site.builds import Record, version_key
 from mcp_proxy_conformance.report.site.files import difference, write
@@ -22,66 +20,6 @@ from mcp_proxy_conformance.report.site.positions import disagreements, positions
 
 FLAG, QUERY, CALL = "ROB.flag", "ROB.query", "ROB.call"
 SCRIPT = "<script>alert(1)</script>\" onload='alert(1)' javascript:alert(1)"
-
-
-class Page(HTMLParser):
-    """A page as parsed: its tags with attributes, its anchors, and its scripts."""
-
-    def __init__(self, text: str) -> None:
-        """Parse the page: its tags with attributes, and the texts of its scripts."""
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str]]] = []
-        self.scripts: list[str] = []
-        self._in_script = False
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep a tag with its attributes; note whether it begins a script."""
-        self.tags.append((tag, {name: value or "" for name, value in attrs}))
-        self._in_script = tag == "script"
-
-    def handle_data(self, data: str) -> None:
-        """Keep the text if it is a script's."""
-        if self._in_script:
-            self.scripts.append(data)
-
-    def handle_endtag(self, tag: str) -> None:
-        """Note the end of a script."""
-        self._in_script = self._in_script and tag != "script"
-
-    @property
-    def anchors(self) -> list[str]:
-        """The ids of the page's elements, in order, repeated ones too."""
-        return [attributes["id"] for _, attributes in self.tags if "id" in attributes]
-
-    @property
-    def addresses(self) -> list[str]:
-        """The addresses that the page links to or loads, in order."""
-        return [
-            attributes[name]
-            for _, attributes in self.tags
-            for name in ("href", "src", "xlink:href", "action", "data", "poster")
-            if name in attributes
-        ]
-
-
-def broken_links(files: Mapping[str, bytes]) -> list[str]:
-    """Return `page -> address` of each link that leads nowhere, or out of the site.
-
-    `files` are the site's contents by path.
-    """
-    parsed = {
-        path: Page(content.decode()) for path, content in files.items() if path.endswith(".html")
-    }
-    known = {path: set(page.anchors) for path, page in parsed.items()}
-    lost = []
-    for path, page in parsed.items():
-        for address in page.addresses:
-            place, _, anchor = address.partition("#")
-            target = normpath(join(dirname(path), place)) if place else path
-            if target not in files or (anchor and anchor not in known.get(target, set())):
-                lost.append(f"{path} -> {address}")
-    return lost
 
 
 @pytest.fixture
@@ -278,13 +216,33 @@ def test_a_site_replaces_an_earlier_one_and_nothing_else(folder: Path, tmp_path:
     out = tmp_path / "site"
     write(pages(read_record(folder)), out)
     (out / "clauses" / "old.html").write_text("old", encoding="utf-8")
+    (out / ".git" / "refs").mkdir(parents=True)
+    (out / "gone" / "empty").mkdir(parents=True)
     files = pages(read_record(folder))
 
     assert difference(files, out) == "clauses/old.html is not of this record"
     write(files, out)
     assert difference(files, out) == ""
+    assert sorted(path.name for path in out.iterdir() if path.is_dir()) == [
+        ".git", "badges", "clauses", "implementations",
+    ]  # fmt: skip
+    assert (out / ".git" / "refs").exists()
     with pytest.raises(BadRecord, match="something else than a site"):
         write(files, folder)
+
+
+def test_a_link_in_a_site_is_replaced_and_not_followed(folder: Path, tmp_path: Path) -> None:
+    """A page that is a link to another file becomes a page; the other file stays."""
+    out, other = tmp_path / "site", tmp_path / "other"
+    write(pages(read_record(folder)), out)
+    other.write_text("mine", encoding="utf-8")
+    (out / "index.html").unlink()
+    (out / "index.html").symlink_to(other)
+
+    write(pages(read_record(folder)), out)
+
+    assert other.read_text(encoding="utf-8") == "mine"
+    assert not (out / "index.html").is_symlink()
 
 
 def test_data_has_every_verdict(folder: Path) -> None:

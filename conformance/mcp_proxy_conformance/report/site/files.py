@@ -20,15 +20,17 @@ def write(files: Files, out: Path) -> None:
         OSError: It cannot be written.
     """
     expect_site(out)
-    for path in _there(out):
-        if path not in files:
+    for path in list(_there(out)):
+        if path not in files or (out / path).is_symlink():
             (out / path).unlink()
     for path, content in files.items():
         place = out / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
-    for folder in sorted((path for path in out.rglob("*") if path.is_dir()), reverse=True):
-        if not any(folder.iterdir()):
+    folders = {path.rpartition("/")[0] for path in files}
+    for folder in sorted((path for path in out.glob("[!.]*/**") if path.is_dir()), reverse=True):
+        name = folder.relative_to(out).as_posix()
+        if name not in folders and not any(folder.iterdir()):
             folder.rmdir()
 
 
