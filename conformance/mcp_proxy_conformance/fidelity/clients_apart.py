@@ -23,7 +23,7 @@ ANSWERS, IDS = "RLY.apart.answers", "RLY.up.ids"
 ENVELOPE, TOKEN = "RLY.down.envelope", "RLY.up.meta.progress-token"
 TOKENS: Sequence[int | str] = ("a token", 7)
 OVERLAP_S = 0.4
-"""Seconds that the upstream takes for each call, so that calls are in progress at one time."""
+"""Seconds that the upstream waits, at most, for the calls of all clients before it answers any."""
 CLIENTS = 3
 REQUEST_IDS: Sequence[int | str] = (1, "1", "a ü/+=", 0, 9007199254740991)
 
@@ -101,7 +101,7 @@ def progress_tokens(bench: RelayBench) -> Comparison:
     bench.needs_tool("give")
     clients = [_http_client(bench) for _ in range(CLIENTS)]
     server = bench.through.server
-    server.answers["tokens"] = Answer(result=b'{"content":[]}', delay_s=OVERLAP_S)
+    server.answers["tokens"] = Answer(result=b'{"content":[]}', delay_s=OVERLAP_S, together=CLIENTS)
     params = {"name": bench.through.name_of("give"), "arguments": {"case": "tokens"}}
     for token in TOKENS:
         mark = server.journal.mark()
@@ -161,9 +161,11 @@ def _answer(each: _Sent) -> Answer:
     """Return the upstream's answer to one client: a result, or for the last client an error."""
     text = dumps(each.case)
     if each.fails:
-        return Answer(error=b'{"code":-32050,"message":' + text + b"}", delay_s=OVERLAP_S)
+        return Answer(
+            error=b'{"code":-32050,"message":' + text + b"}", delay_s=OVERLAP_S, together=CLIENTS
+        )
     content = b'{"content":[{"type":"text","text":' + text + b"}]}"
-    return Answer(result=content, delay_s=OVERLAP_S)
+    return Answer(result=content, delay_s=OVERLAP_S, together=CLIENTS)
 
 
 def _asked(bench: RelayBench, client: Client, each: _Sent) -> Mapping[str, Any]:

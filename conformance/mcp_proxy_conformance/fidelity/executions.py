@@ -14,6 +14,7 @@ from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 QUIET, EQUAL = "RLY.up.once.quiet", "RLY.up.once.equal"
 SLOW, DROPPED = "RLY.up.once.slow", "RLY.up.once.dropped"
@@ -35,22 +36,51 @@ REFUSALS = (
 )
 
 
-def one_execution(bench: RelayBench, clause: str, answer: Answer | None = None) -> Comparison:
-    """Call a tool once, answered as given, and count its executions at the upstream."""
+def single_executions(bench: RelayBench) -> Comparison:
+    """Call a tool, answered at once, then again, answered late; count the executions of each call.
+
+    Raises Inconclusive if either call does not reach the upstream.
+    """
     comparison = Comparison()
     bench.needs_tool("count")
     server = bench.through.server
-    if answer is not None:
-        server.answers["count"] = answer
-    mark = server.journal.mark()
-    client = bench.through.client(CLOSING)
+    server.answers["late"] = Answer(result=b'{"content":[]}', delay_s=SLOW_S)
+    mark, client = server.journal.mark(), bench.through.client(CLOSING)
+    for case in ("at once", "late"):
+        arguments = dumps({"case": case})
+        outcome = bench.through.call("count", arguments, client=client, timeout=PATIENCE_S)
+        if not _executions(server.journal.calls(mark, "count"), case):
+            why = f"the call answered {case} did not reach the upstream: {outcome.value!r:.200}"
+            raise Inconclusive(why)
+    _settled(lambda: len(server.journal.calls(mark, "count")))
+    for clause, case in ((QUIET, "at once"), (SLOW, "late")):
+        number = _executions(server.journal.calls(mark, "count"), case)
+        comparison.one_of(f"executions of a call answered {case}", number, [1], breaks=[clause])
+    return comparison
+
+
+def _executions(calls: Sequence[Arrival], case: str) -> int:
+    """Return how many of the calls have that argument `case`."""
+    given = [call.params().get("arguments") for call in calls]
+    return sum(isinstance(each, dict) and each.get("case") == case for each in given)
+
+
+def dropped_call(bench: RelayBench) -> Comparison:
+    """Call a tool, cut the connection once it is executed, and count its executions.
+
+    Raises Inconclusive if the call does not reach the upstream.
+    """
+    comparison = Comparison()
+    bench.needs_tool("count")
+    server = bench.through.server
+    server.answers["count"] = Answer(act="drop")
+    mark, client = server.journal.mark(), bench.through.client(CLOSING)
     outcome = bench.through.call("count", b'{"step":1}', client=client, timeout=PATIENCE_S)
     number = _settled(lambda: len(server.journal.calls(mark, "count")))
     if number == 0:
         raise Inconclusive(f"the call did not reach the upstream: {outcome.value!r:.200}")
-    comparison.one_of("executions of one call", number, [1], breaks=[clause])
-    if answer is not None and answer.act == "drop":
-        _expect_no_success(comparison, "a call that was cut off", outcome, CALL)
+    comparison.one_of("executions of one call", number, [1], breaks=[DROPPED])
+    _expect_no_success(comparison, "a call that was cut off", outcome, CALL)
     return comparison
 
 

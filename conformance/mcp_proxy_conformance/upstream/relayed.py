@@ -42,6 +42,7 @@ Act = Literal["answer", "drop", "hang"]
 class Answer:
     """The answer to a request, as JSON text: a `result` or an `error` object, after `delay_s`.
 
+    With `together`, it is given as soon as that many requests wait for such an answer.
     `before` are messages of the server's own on the way to it, as `Talk.say` sends them.
     """
 
@@ -49,6 +50,7 @@ class Answer:
     error: bytes = b""
     act: Act = "answer"
     delay_s: float = 0.0
+    together: int = 0
     before: tuple[bytes, ...] = ()
 
     @property
@@ -159,6 +161,7 @@ class RelayedServer:
         self.broken_cursors: Collection[str] = ()
         self._sessions: set[str] = set()
         self._connections = 0
+        self._waiting: list[asyncio.Event] = []
         self._transcript: Transcript | None = None
         self._host = ""
         self._http = Listener(self._serve_http)
@@ -369,13 +372,26 @@ class RelayedServer:
             self.talk.levels[session] = level
         meta = params.get("_meta")
         token = meta.get("progressToken") if isinstance(meta, dict) else None
-        await asyncio.sleep(answer.delay_s)
+        await self._due(answer)
         await self.talk.say(answer.before, session, token, send)
         if answer.act == "drop":
             raise _Dropped
         if answer.act == "hang":
             await asyncio.Event().wait()
         return answer.member
+
+    async def _due(self, answer: Answer) -> None:
+        """Wait until an answer is to be given."""
+        if not answer.together:
+            await asyncio.sleep(answer.delay_s)
+            return
+        self._waiting.append(own := asyncio.Event())
+        if len(self._waiting) >= answer.together:
+            for each in self._waiting:
+                each.set()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(own.wait(), answer.delay_s)
+        self._waiting.remove(own)
 
     def _other(self, method: str, params: dict[str, Any]) -> Answer:
         """Return the answer to a request that is not about tools; _Refusal if there is none."""

@@ -7,14 +7,6 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.fidelity import executions
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.stages import PAGED, RELAYED
-from mcp_proxy_conformance.upstream.relayed import Answer
-
-
-@requirement("RLY.up.once.quiet")
-@on(RELAYED)
-def test_one_call_is_one_execution(bench: RelayBench) -> None:
-    """A call that is answered at once is executed once."""
-    executions.one_execution(bench, executions.QUIET).conclude()
 
 
 @requirement("RLY.up.once.equal")
@@ -24,19 +16,18 @@ def test_two_equal_calls_are_two_executions(bench: RelayBench) -> None:
     executions.equal_calls(bench).conclude()
 
 
-@requirement("RLY.up.once.slow")
+@requirement("RLY.up.once.quiet", "RLY.up.once.slow")
 @on(RELAYED, fresh=True)
-def test_a_slow_call_is_executed_once(bench: RelayBench) -> None:
-    """A call that the upstream answers after three seconds is not sent again."""
-    slow = Answer(result=b'{"content":[]}', delay_s=executions.SLOW_S)
-    executions.one_execution(bench, executions.SLOW, slow).conclude()
+def test_one_call_is_one_execution(bench: RelayBench) -> None:
+    """A call that is answered at once, and one that is after three seconds, are executed once."""
+    executions.single_executions(bench).conclude()
 
 
 @requirement("RLY.up.once.dropped", "RLY.down.no-empty-success.call")
 @on(RELAYED, fresh=True)
 def test_a_call_that_is_cut_off_is_not_executed_again(bench: RelayBench) -> None:
     """A call whose connection breaks after its execution is neither sent again nor a success."""
-    executions.one_execution(bench, executions.DROPPED, Answer(act="drop")).conclude()
+    executions.dropped_call(bench).conclude()
 
 
 @requirement("RLY.up.once.stale", "RLY.up.once.new-session")
