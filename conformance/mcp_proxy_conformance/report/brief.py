@@ -12,6 +12,8 @@ import msgspec
 from mcp_proxy_conformance.report.document import Report, ReportedMessage, plain
 from mcp_proxy_conformance.report.evidence import ShownMessage, exchange
 from mcp_proxy_conformance.report.phrases import SENT, TOLD
+from mcp_proxy_conformance.verdict.credentials import PLANTED
+from mcp_proxy_conformance.verdict.redaction import REDACTED
 from mcp_proxy_conformance.verdict.result import Result
 
 WHOLE = 1
@@ -32,7 +34,7 @@ def render(report: Report) -> str:
 
     Verdicts, findings and reasons are those of the report; its causes are computed again when it is
     read. Kept messages are those that its page shows, of one failure a clause, with the shown part
-    of each body.
+    of each body. Credentials that the suite planted are redacted.
     """
     results, messages = _results(report)
     brief = msgspec.structs.replace(
@@ -48,7 +50,7 @@ def render(report: Report) -> str:
         result["findings"] = [_without(OF_FINDING, finding) for finding in result["findings"]]
     for name in ("clauses", "results"):
         document[name] = [_without(OPTIONAL, row) for row in document[name]]
-    return "".join(_lines(document))
+    return PLANTED.sub(REDACTED, "".join(_lines(document)))
 
 
 def _without(names: tuple[str, ...], row: Mapping[str, Any]) -> dict[str, Any]:

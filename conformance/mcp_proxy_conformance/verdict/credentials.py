@@ -19,6 +19,8 @@ SECRET_NAME = re.compile(
     r"|apikey|api_?key|bearer|signature|authorization|cookie|webhook",
     re.IGNORECASE,
 )
+PLANTED = re.compile(r"canary(?:[/+]|%2[fFbB])(?:of|in)[a-z/+%0-9A-F-]{1,40}-[0-9a-f]{6}=?")
+"""Credentials that the suite gives to clients and relays, as they are or in a URL."""
 LEAST_OF_ENVIRONMENT = 8
 PLACES = ("PWD", "OLDPWD", "SSH_AUTH_SOCK")
 """Variables whose names merely resemble those of secrets."""

@@ -29,6 +29,19 @@ def test_a_brief_report_says_the_same(tmp_path: Path) -> None:
     assert brief.render(short) == path.read_text(encoding="utf-8")
 
 
+def test_planted_credentials_are_redacted() -> None:
+    """A credential that the suite gave to a relay is in no brief report, however it is encoded."""
+    whole = document("alpha", "1.0", {"ROB.flag": "fail"})
+    for message in whole["messages"].values():
+        message["note"] = "POST /mcp?api_key=canary%2Bin%2Fthe-url-81ab03 200"
+        message["body"] = "canary/of+the-upstream-4f1c9e="
+
+    text = brief.render(msgspec.convert(whole, Report))
+
+    assert "canary" not in text
+    assert "POST /mcp?api_key=(redacted) 200" in text
+
+
 def test_a_pass_keeps_no_message_and_a_failure_its_exchange() -> None:
     """A brief report drops messages of passes.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.from_record import SECRET
-from mcp_proxy_conformance.verdict.credentials import SECRET_NAME, credentials
+from mcp_proxy_conformance.verdict.credentials import PLANTED, SECRET_NAME, credentials
 from mcp_proxy_conformance.verdict.redaction import REDACTED
 
 LEAST = 8
@@ -25,7 +25,6 @@ _TOKEN = re.compile(
 )
 _BEARER = re.compile(r"\bbearer\s+(?!\(redacted\)|[{$<\[])[\w.~+/=-]{16}", re.IGNORECASE)
 _IN_URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/@:\"'<>]+:(?!\(redacted\))[^\s/@\"'<>]+@")
-_CANARY = re.compile(r"canary(?:[/+]|%2[fFbB])(?:of|in)[a-z/+%0-9A-F-]{1,40}-[0-9a-f]{6}")
 _LATEST = re.compile(r"[@:]latest\b", re.IGNORECASE)
 _DIGIT = re.compile(r"[0-9]")
 _WORDS = re.compile(r"[A-Za-z]+")
@@ -44,7 +43,7 @@ def secret_of(text: str) -> str:
         (_TOKEN, "what looks like an access token or a private key"),
         (_BEARER, "a bearer token"),
         (_IN_URL, "a user and a password in a URL"),
-        (_CANARY, "a credential that the suite planted"),
+        (PLANTED, "a credential that the suite planted"),
     ):
         if pattern.search(text):
             return noun
