@@ -60,7 +60,7 @@ class RelayBench:
         return any(arrival.line for arrival in self.through.server.journal.since())
 
     def listing(self) -> Listing:
-        """Return the tools that the relay lists; Inconclusive, equal for all, if it cannot be read.
+        """Return the tools that the relay lists; Inconclusive, for one reason, if it is unreadable.
 
         Raises Unreachable without an answer.
         """
@@ -91,7 +91,10 @@ class RelayBench:
             )
 
     def serves(self) -> bool:
-        """Whether the relay still answers the client that checks share, if it ever listed tools."""
+        """Whether the relay still lists tools to the client that checks share, and runs.
+
+        If it never listed any, whether it runs.
+        """
         if not self.relay.alive() or not self.through.has_tools:
             return self.relay.alive()
         try:
@@ -100,11 +103,14 @@ class RelayBench:
             return False
 
     def both(self, act: Callable[[Side], Any]) -> tuple[Any, Any]:
-        """Return what an act shows on the direct way, and through the relay."""
+        """Return (what `act` returns on the direct way, what it returns through the relay)."""
         return act(self.direct), act(self.through)
 
     def at_once(self, act: Callable[[Side], _Shown]) -> tuple[_Shown, _Shown]:
-        """Return what an act shows on both ways, at one time; all its clients are its own."""
+        """Return (what `act` returns on the direct way, through the relay), called in two threads.
+
+        An act may use no client but those that it makes.
+        """
         with ThreadPoolExecutor(2) as crew:
             direct, through = crew.map(act, (self.direct, self.through))
         return direct, through
@@ -127,10 +133,15 @@ class RelayBench:
     def same_arguments(
         self, case: RelayCase, arguments: bytes, of: Mapping[Kind, str] | None = None
     ) -> Comparison:
-        """Call the case's tool with these arguments, and compare those that both servers get."""
+        """Call the case's tool with these arguments on both ways; compare those that arrive.
+
+        No call at the upstream is a finding, unless the case allows a refusal and there is an
+        error. `of` is as in `judged`. Raises Inconclusive if the direct way does not show the
+        arguments.
+        """
 
         def arrived(side: Side) -> tuple[Outcome, list[Any]]:
-            """Call the tool; return the outcome, and the arguments of each call that arrived."""
+            """Call the tool; return (the outcome, the arguments of each call that arrived)."""
             mark = side.server.journal.mark()
             shown = side.call(case.tool, arguments)
             calls = side.server.journal.calls(mark, case.tool)
@@ -155,11 +166,11 @@ class RelayBench:
     def same_outcome(
         self, case: RelayCase, arguments: bytes, of: Mapping[Kind, str] | None = None
     ) -> Comparison:
-        """Call the case's tool, and compare the outcome at the case's path.
+        """Call the case's tool on both ways, and return the comparison of the outcomes at its path.
 
-        An error that arrives as one of the other kind has nothing at that path, which is not
-        judged; one that arrives as a success leaves the case's clauses open. So do content items
-        that cannot be told from others, unless the case is about which there are.
+        An error of the other kind is not judged here. A success in an error's place leaves the
+        case's clauses open, and so do content items that cannot be told from others, unless the
+        case is about which there are. `of`, NotApplicable and Inconclusive are as in `judged`.
         """
         comparison = Comparison()
         direct, through = self.both(lambda side: side.call(case.tool, arguments))
@@ -221,7 +232,11 @@ class RelayBench:
         self, comparison: Comparison, case: RelayCase, sides: tuple[Any, Any], path: str,
         of: Mapping[Kind, str] | None,
     ) -> None:  # fmt: skip
-        """Record each difference of two values as breaking the case's clauses, else none."""
+        """Record how two values, (allowed, observed), differ by the measure that the case names.
+
+        Without a difference the case's clauses count as observed. `path` names the place in
+        findings; `of` maps what differs to the clause that it breaks.
+        """
         allowed, observed = sides
         if case.by == "value":
             additions = case.at[:2] == CONTENT
@@ -245,7 +260,8 @@ def record(
 ) -> None:  # fmt: skip
     """Record a finding for each difference of two values, or that the clauses were observed.
 
-    `of` maps what differs to the clause that it breaks, by default all of `clauses`.
+    `of` maps what differs to the clause that it breaks, by default all of `clauses`. With
+    `additions`, members that only the observed value has are right.
     """
     found = list(exact_json.differences(allowed, observed, additions=additions))
     for each in found:
@@ -275,7 +291,10 @@ def argument_of(raw: bytes) -> Any:
 
 
 def dumps_case(case: RelayCase) -> bytes:
-    """Return the arguments of a call that is answered as the case says: its own, or its id."""
+    """Return the JSON of arguments by which a call is answered as the case says.
+
+    They are the case's own or, if these are empty, `case` with its id.
+    """
     own = bytes(case.arguments)
     return own if own != b"{}" else b'{"case":"' + case.id.encode() + b'"}'
 

@@ -1,4 +1,4 @@
-"""Comparisons of two clients at once: each gets its own answers, however equal their requests."""
+"""Comparisons of several clients at once: each gets its own answers, however equal the requests."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class _Sent:
 
 
 def own_answers(bench: RelayBench) -> Comparison:
-    """Have three clients call at once under equal ids, several times; one of them gets errors.
+    """Have three clients call at once under equal ids, several times; the third one gets errors.
 
-    An answer that is neither its own nor another client's leaves the clause open. Raises
-    NotApplicable over stdio, Inconclusive if the calls were not in progress at one time.
+    Another client's answer is a finding, one that is nobody's leaves the clause open. Raises
+    NotApplicable over stdio, Inconclusive if a call does not reach the upstream.
     """
     comparison = Comparison()
     bench.needs_tool("give")
@@ -78,7 +78,10 @@ def own_answers(bench: RelayBench) -> Comparison:
 
 
 def request_ids(bench: RelayBench) -> Comparison:
-    """Look for an id that the relay used twice in one session with the upstream."""
+    """Look for an id that the relay used twice in one session with the upstream, up to now.
+
+    Raises Inconclusive if no request has come in a session.
+    """
     comparison = Comparison()
     uses = list[tuple[str, str]]()
     for arrival in bench.through.server.journal.since():
@@ -95,7 +98,8 @@ def request_ids(bench: RelayBench) -> Comparison:
 def progress_tokens(bench: RelayBench) -> Comparison:
     """Have clients call at once under equal progress tokens; the upstream's differ in a session.
 
-    Raises NotApplicable over stdio, or if the relay hands no token on.
+    They must be texts or integers. Raises NotApplicable over stdio, or if the relay hands no token
+    on.
     """
     comparison = Comparison()
     bench.needs_tool("give")
@@ -127,7 +131,11 @@ def progress_tokens(bench: RelayBench) -> Comparison:
 
 
 def envelopes(bench: RelayBench) -> Comparison:
-    """Send requests under ids of both types, and compare the envelopes of their answers."""
+    """Send requests under ids of both types, and compare the envelopes of their answers.
+
+    They have the request's id, one of result and error, and an error with an integer code and a
+    text.
+    """
     comparison = Comparison()
     bench.needs_tool("echo")
     echo, give = map(bench.through.name_of, ("echo", "give"))
@@ -169,13 +177,16 @@ def _answer(each: _Sent) -> Answer:
 
 
 def _asked(bench: RelayBench, client: Client, each: _Sent) -> Mapping[str, Any]:
-    """Send one client's call; return the answer's members, or why there is none."""
+    """Send one client's call of `give`; return its answer's members, or {"none": the reason}."""
     params = {"name": bench.through.name_of("give"), "arguments": {"case": each.case}}
     return _posted(client, _request(each.request_id, "tools/call", params))
 
 
 def _posted(client: Conversation, body: bytes) -> Mapping[str, Any]:
-    """Send a request; return the members of the message that answers it, or why there is none."""
+    """Send a request; return its answer's members, or {"none": why there is none}.
+
+    Raises TypeError for a conversation that is neither over HTTP nor over stdio.
+    """
     try:
         if isinstance(client, StdioClient):
             answer: Mapping[str, Any] = json.loads(client.exchange(body, _is_answer))
@@ -189,7 +200,7 @@ def _posted(client: Conversation, body: bytes) -> Mapping[str, Any]:
 
 
 def _message(response: HttpResponse) -> Mapping[str, Any]:
-    """Return the members of the answer in a response; empty if there is none."""
+    """Return the members of the answer in a response; {"none": status and body} without one."""
     texts = [event.data for event in response.events] or [response.body]
     for text in texts:
         if _is_answer(text):
@@ -199,7 +210,7 @@ def _message(response: HttpResponse) -> Mapping[str, Any]:
 
 
 def _is_answer(text: bytes) -> bool:
-    """Whether a text is a JSON-RPC answer."""
+    """Whether a text is a JSON-RPC answer: an object with a result or an error."""
     try:
         message = json.loads(text)
     except ValueError:
@@ -208,7 +219,7 @@ def _is_answer(text: bytes) -> bool:
 
 
 def _request(request_id: int | str, method: str, params: Mapping[str, Any]) -> bytes:
-    """Return a request under that id."""
+    """Return the JSON text of a JSON-RPC request under that id."""
     return dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": dict(params)})
 
 
@@ -219,7 +230,7 @@ def _is_failure(answer: Mapping[str, Any]) -> bool:
 
 
 def _text(answer: Mapping[str, Any]) -> str:
-    """Return an answer as text, its characters unescaped."""
+    """Return an answer as JSON text in which neither letters nor quotation marks are escaped."""
     text = json.dumps(answer, ensure_ascii=False)
     return text.replace('\\"', '"')
 

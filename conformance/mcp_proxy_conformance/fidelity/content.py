@@ -12,7 +12,7 @@ ITEMS = "RLY.down.content.items"
 
 
 def counterparts(allowed: Sequence[Any], observed: Sequence[Any]) -> list[Any] | None:
-    """Return the observed item for each allowed one, in order; none if all of them are lost.
+    """Return the observed item for each allowed one, in order; [] if all of them are lost.
 
     Items of other types are left out, and so are further ones of the same type if the others hold
     what is allowed. None if some items were lost, merged or changed beside others, so that it is

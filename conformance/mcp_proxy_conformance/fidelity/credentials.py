@@ -42,7 +42,8 @@ REFUSED = (401, 403, 500)
 def token_sent_on(bench: RelayBench) -> Comparison:
     """Search all that the upstream gets of a client with credentials for its token.
 
-    Raises NotApplicable if the relay declares to forward it; else as `_arrivals`.
+    Raises NotApplicable over stdio, or if the relay declares to forward it; Inconclusive if the
+    relay does not serve the client.
     """
     if AUTHORIZATION.lower() in map(str.lower, bench.facts.forwards):
         reason = f"the relay declares that it forwards {AUTHORIZATION}"
@@ -54,9 +55,10 @@ def token_sent_on(bench: RelayBench) -> Comparison:
 
 
 def others_sent_on(bench: RelayBench) -> Comparison:
-    """Search it for the client's other credentials that the relay does not declare to forward.
+    """Search all that the upstream gets of a client for its credentials other than the token.
 
-    Raises as `_arrivals`.
+    Those that the relay declares to forward are left out. Raises NotApplicable over stdio,
+    Inconclusive if the relay does not serve the client.
     """
     comparison = Comparison()
     client, arrivals = _arrivals(bench)
@@ -71,7 +73,7 @@ def others_sent_on(bench: RelayBench) -> Comparison:
 def in_urls(bench: RelayBench) -> Comparison:
     """Search the URLs that the upstream is asked for, for the client's token and the relay's own.
 
-    Raises as `_arrivals`.
+    Raises NotApplicable if the client is over stdio, Inconclusive if the relay does not serve it.
     """
     comparison = Comparison()
     _arrivals(bench)
@@ -83,10 +85,10 @@ def in_urls(bench: RelayBench) -> Comparison:
 
 
 def _arrivals(bench: RelayBench) -> tuple[Client, Sequence[Arrival]]:
-    """Have a client with credentials list and call; return it, and all that the upstream gets.
+    """Have a client with credentials list and call; return (the client, what arrives meanwhile).
 
     Raises NotApplicable over stdio, where a client has no headers; Inconclusive if the relay does
-    not serve that client.
+    not serve that client, or nothing arrives.
     """
     bench.needs_tool("echo")
     headers = {AUTHORIZATION: f"Bearer {CLIENT_TOKEN}", **OTHERS}
@@ -153,9 +155,9 @@ def given_out(bench: RelayBench) -> Comparison:
 
 
 def logged(bench: RelayBench) -> Comparison:
-    """Have the upstream log, and search the messages that a client gets of it.
+    """Have the upstream log, and search the log messages that a client gets for credentials.
 
-    NotApplicable if none arrives.
+    Raises NotApplicable if none arrives.
     """
     comparison = Comparison()
     way_back.needs_messages(bench)

@@ -67,7 +67,7 @@ FOREIGN: Mapping[str, bytes] = {
 def progress(bench: RelayBench) -> Comparison:
     """Have three clients call under one token; one call makes progress, and only its client hears.
 
-    NotApplicable if no progress arrives at all.
+    Raises NotApplicable if none arrives, Inconclusive if the direct way does not show it.
     """
     needs_messages(bench)
     comparison = Comparison()
@@ -85,7 +85,8 @@ def progress(bench: RelayBench) -> Comparison:
 def requests(bench: RelayBench, clause: str, methods: Sequence[str]) -> Comparison:
     """Have three clients call; for one call the upstream asks, and only its client is asked.
 
-    NotApplicable if nobody is asked.
+    `methods` are what it asks for, one after the other; a breach breaks `clause`. Raises
+    NotApplicable if nobody is asked, Inconclusive if the direct way does not show it.
     """
     needs_messages(bench)
     comparison = Comparison()
@@ -107,17 +108,20 @@ def requests(bench: RelayBench, clause: str, methods: Sequence[str]) -> Comparis
 
 
 def elicitations(bench: RelayBench) -> Comparison:
-    """Look whom an elicitation is put to; see `requests`."""
+    """Record whom an elicitation is put to, and whose answer is used; raises as `requests`."""
     return requests(bench, ELICITS, ["elicitation/create"])
 
 
 def other_requests(bench: RelayBench) -> Comparison:
-    """Look whom requests for completions and roots are put to; see `requests`."""
+    """Record whom requests for sampling and roots are put to; raises as `requests`."""
     return requests(bench, ASKS, ["sampling/createMessage", "roots/list"])
 
 
 def cancelled_beside(bench: RelayBench) -> Comparison:
-    """Have three clients call under one id; one cancels, one goes, and the last gets its answer."""
+    """Have three clients call under one id; one cancels, one goes, and the last gets its answer.
+
+    Raises Inconclusive if the direct way does not show that.
+    """
     needs_messages(bench)
     comparison = Comparison()
     own, shown = bench.at_once(partial(_beside, bench))
@@ -131,9 +135,9 @@ def cancelled_beside(bench: RelayBench) -> Comparison:
 
 
 def doubled(bench: RelayBench) -> Comparison:
-    """Open two streams of one client, and let the upstream log, and tell of changed tools.
+    """Open two streams of one client; have the upstream log, and tell of changed tools.
 
-    NotApplicable over stdio, or if nothing arrives.
+    No message may come on both. Raises NotApplicable over stdio, or if nothing arrives.
     """
     needs_messages(bench)
     if not bench.relay.launched.url:
@@ -163,7 +167,8 @@ def doubled(bench: RelayBench) -> Comparison:
 def settings(bench: RelayBench) -> Comparison:
     """Have two clients set a high and a low level; each gets the log messages of its own.
 
-    NotApplicable unless a client that sets no level gets every log message.
+    Raises NotApplicable unless a client that sets no level gets every log message, Inconclusive if
+    the direct way does not show that.
     """
     needs_messages(bench)
     if len(logged(bench, bench.through)) < len(LEVELS):
@@ -181,9 +186,9 @@ def settings(bench: RelayBench) -> Comparison:
 
 
 def unpromised(bench: RelayBench) -> Comparison:
-    """Have the upstream log, and tell of all changes; the client hears what is declared to it.
+    """Have the upstream log, and tell of all changes; the client hears only what is declared to it.
 
-    NotApplicable if all of it is.
+    Raises NotApplicable if all of it is declared.
     """
     needs_messages(bench)
     server = bench.through.server
@@ -213,7 +218,10 @@ def unpromised(bench: RelayBench) -> Comparison:
 
 
 def change_told(bench: RelayBench) -> Comparison:
-    """Add tools upstream; the client hears of each. NotApplicable unless that is promised."""
+    """Add tools upstream; the client hears of each.
+
+    Raises NotApplicable unless the relay declares `tools.listChanged`.
+    """
     comparison = Comparison()
     for name, is_told, _ in _changes(bench):
         observed = "told" if is_told else "not told"
@@ -224,7 +232,7 @@ def change_told(bench: RelayBench) -> Comparison:
 def change_listed(bench: RelayBench) -> Comparison:
     """Add tools upstream; the first list after the news of each has it.
 
-    NotApplicable unless the news arrives.
+    Raises NotApplicable unless the relay declares `tools.listChanged` and the news arrives.
     """
     comparison = Comparison()
     for name, is_told, listed in _changes(bench):
@@ -237,7 +245,7 @@ def change_listed(bench: RelayBench) -> Comparison:
 
 
 def _offers(offer: Any, member: str) -> bool:
-    """Whether a declared capability has that member, if one is named."""
+    """Whether a declared capability, None without it, has that member; it alone for ""."""
     return isinstance(offer, dict) and (not member or bool(offer.get(member)))
 
 
@@ -253,7 +261,8 @@ class _Heard:
 def _apart(bench: RelayBench, side: Side, *, method: str, case: str) -> _Heard:
     """Call as the second of three clients at once, and count who gets messages of a method.
 
-    The calls have equal ids and tokens. The first and the last one bring about nothing.
+    `case` names what the second call brings about; the others bring about nothing. The calls have
+    equal ids and tokens. Raises Inconclusive if one does not reach the server.
     """
     journal = side.server.journal
     mark = journal.mark()
@@ -285,13 +294,16 @@ def _apart(bench: RelayBench, side: Side, *, method: str, case: str) -> _Heard:
 
 
 def _reach(journal: Journal, mark: int, number: int) -> None:
-    """Wait until that many calls have reached a server; Inconclusive if they do not."""
+    """Wait three seconds at most until so many calls came after the mark, else Inconclusive."""
     if not eventually(lambda: len(journal.calls(mark)) >= number, ARRIVES_S):
         raise Inconclusive("not every call reaches the upstream")
 
 
 def _levels(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
-    """Have two clients set their levels, and then call; return the levels that each gets."""
+    """Have two clients set their levels, and then call; return the levels of what each gets.
+
+    A level that is refused is not noticed.
+    """
     with ExitStack() as stack:
         clients = [stack.enter_context(closing(connected(bench, side))) for _ in SET]
         for client, least in zip(clients, SET, strict=True):
@@ -308,7 +320,8 @@ def _levels(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
 def _beside(bench: RelayBench, side: Side) -> str:
     """Call as three clients under one id; one cancels, one goes; return how the last is answered.
 
-    The one that cancels has called last, so that its request is the latest of that id.
+    That is "result" or "no result". The one that cancels has called last, so that its request is
+    the latest of that id.
     """
     journal = side.server.journal
     mark = journal.mark()
@@ -329,11 +342,14 @@ def _beside(bench: RelayBench, side: Side) -> str:
 
 @contextmanager
 def _adding(server: RelayedServer) -> Iterator[Callable[[str], None]]:
-    """Yield what adds a tool to the first page of a server, whose page is as before at the end."""
+    """Yield a function that adds a tool of a given name to the first page of a server.
+
+    At the end the page is as before.
+    """
     before = server.pages[None]
 
     def add(name: str) -> None:
-        """Add a tool of that name."""
+        """Add a tool of that name at the end of the page, without telling anybody."""
         page = server.pages[None]
         entry = dumps({"name": name, "inputSchema": {"type": "object"}})
         server.pages[None] = replace(page, entries=(*page.entries, entry))
@@ -345,9 +361,10 @@ def _adding(server: RelayedServer) -> Iterator[Callable[[str], None]]:
 
 
 def _changes(bench: RelayBench) -> Iterator[tuple[str, bool, Sequence[str]]]:
-    """Add tools upstream, which tells of each; yield name, whether a client hears, what it lists.
+    """Add two tools upstream, which tells of each; yield (name, if a client is told, names listed).
 
-    NotApplicable unless the relay declares to tell of changed tools.
+    The list is asked for after the news, or three seconds. Raises NotApplicable unless the relay
+    declares to tell of changed tools.
     """
     needs_messages(bench)
     server = bench.through.server
@@ -365,7 +382,7 @@ def _changes(bench: RelayBench) -> Iterator[tuple[str, bool, Sequence[str]]]:
 
 
 def _listed(client: ListeningClient) -> Sequence[str]:
-    """Return the names of the tools of all pages, of twenty at most."""
+    """Return the names of the tools that the relay lists, of twenty pages at most."""
     names: list[str] = []
     params: dict[str, str] = {}
     for _ in range(20):

@@ -85,7 +85,10 @@ def dropped_call(bench: RelayBench) -> Comparison:
 
 
 def equal_calls(bench: RelayBench) -> Comparison:
-    """Call a tool twice with equal arguments; each call is an execution of its own."""
+    """Call a tool twice with equal arguments; each call is an execution of its own.
+
+    Raises Inconclusive unless both have results.
+    """
     comparison = Comparison()
     bench.needs_tool("count")
     mark = bench.through.server.journal.mark()
@@ -98,9 +101,10 @@ def equal_calls(bench: RelayBench) -> Comparison:
 
 
 def stale_session(bench: RelayBench) -> Comparison:
-    """Have the upstream forget its sessions between two calls, and look at what follows.
+    """Have the upstream forget its sessions between two calls, and compare what follows.
 
-    NotApplicable over stdio, which has no sessions to forget.
+    The second call must be executed once, or fail, and the ended session not be used again. Raises
+    NotApplicable if the relay reaches the upstream over stdio.
     """
     comparison = Comparison()
     bench.needs_tool("count")
@@ -132,7 +136,11 @@ def stale_session(bench: RelayBench) -> Comparison:
 
 
 def _judge_sessions(comparison: Comparison, later: Sequence[Arrival], old: Collection[str]) -> None:
-    """Record whether an ended session is used after its 404, and new ones begin by initialize."""
+    """Record requests in an ended session after its first 404, of which DELETE and GET are right.
+
+    `later` is what has arrived since its end, `old` the ids of ended sessions. Nothing is recorded
+    without a 404.
+    """
     refused = [number for number, each in enumerate(later) if not each.taken and each.session]
     if not refused:
         return
@@ -156,9 +164,9 @@ def unanswered_call(bench: RelayBench) -> Comparison:
 
 
 def refused_calls(bench: RelayBench) -> Comparison:
-    """Have the upstream refuse by HTTP, and call a tool; nothing may come out as a success.
+    """Have the upstream refuse by HTTP, in six ways, and call a tool; none may come out a success.
 
-    NotApplicable over stdio.
+    Raises NotApplicable if the relay reaches the upstream over stdio.
     """
     comparison = Comparison()
     bench.needs_tool("echo")
@@ -177,8 +185,8 @@ def refused_calls(bench: RelayBench) -> Comparison:
 def unanswered_list(bench: RelayBench) -> Comparison:
     """Refuse lists, then end the upstream, and list tools; fewer than before are a breach.
 
-    Old sessions and new ones are asked; refused by HTTP only where that is how the upstream is
-    reached.
+    Once it has ended, an old and a new session are tried. Refusals by HTTP are left out if the
+    relay reaches the upstream over stdio.
     """
     comparison = Comparison()
     bench.needs_tool("echo")
@@ -213,7 +221,10 @@ def _judge_list(
     comparison: Comparison, bench: RelayBench, place: str, before: int,
     client: Conversation | None = None,
 ) -> None:  # fmt: skip
-    """List tools, and record whether that fails, or still gives as many as before."""
+    """List tools, and record whether that fails, or still gives at least `before` of them.
+
+    By default the client is the one that checks share.
+    """
     allowed = "an error, or all tools"
     try:
         after = len(bench.through.list_anew(client).names)
@@ -238,7 +249,7 @@ def _expect_http(bench: RelayBench) -> None:
 
 
 def _settled(number: Callable[[], int]) -> int:
-    """Return a number as it is once it has not grown for the time of a second execution."""
+    """Poll `number` until it has not changed for 1.5 s, and return its last value."""
     value, until = number(), time.monotonic() + SETTLE_S
     while time.monotonic() < until:
         time.sleep(PAUSE_S)

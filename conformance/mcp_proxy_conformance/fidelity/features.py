@@ -1,4 +1,4 @@
-"""Comparisons of features beside tools: what is declared, listed, read, got, completed and set."""
+"""Comparisons of features beside tools: what is declared, listed, read, got and completed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ COMPLETE = Request("completion/complete", "completion", COMPLETED)
 
 
 def capabilities(side: Side) -> Mapping[str, Any]:
-    """Return what a way declares in the handshake of the client that checks share."""
+    """Return what a way declares in the handshake of the client that checks share, or {}."""
     opening = side.main.open().opening
     value = {} if opening is None else opening.value().get("capabilities")
     return value if isinstance(value, dict) else {}
@@ -69,12 +69,15 @@ def needs_capability(bench: RelayBench, name: str, member: str = "") -> None:
 
 
 def asking(method: str, params: Mapping[str, Any]) -> Callable[[Side], Outcome]:
-    """Return the act of sending that request."""
+    """Return a function that sends that request on a way and returns the outcome."""
     return lambda side: side.asked(method, dumps(params))
 
 
 def declared_answers(bench: RelayBench) -> Comparison:
-    """Ask for every feature; what is answered with a result has to be declared."""
+    """Ask for every feature; what is answered with a result has to be declared.
+
+    Raises Inconclusive if one gets no answer on the direct way.
+    """
     comparison = Comparison()
     declared = capabilities(bench.through)
     params: Mapping[str, Mapping[str, Any]] = {
@@ -94,7 +97,10 @@ def declared_answers(bench: RelayBench) -> Comparison:
 
 
 def lacking(bench: RelayBench) -> Comparison:
-    """Compare what the relay declares with what the upstream does: features, and parts of them."""
+    """Record the features that the relay declares and the upstream lacks, which it must not.
+
+    The subscription to resources counts as one where the upstream has resources.
+    """
     comparison = Comparison()
     own, shown = capabilities(bench.direct), capabilities(bench.through)
     names = {*ANSWERED_BY.values(), "tasks"}
@@ -112,7 +118,10 @@ def lacking(bench: RelayBench) -> Comparison:
 
 
 def resource_lists(bench: RelayBench) -> Comparison:
-    """Compare all pages of resources and templates, each entry by its URI."""
+    """Compare all pages of resources and templates, each entry by its URI.
+
+    Raises NotApplicable if the relay does not declare resources.
+    """
     needs_capability(bench, "resources")
     comparison = Comparison()
     _compare_lists(bench, comparison, "resources/list", ("resources", "uri"), LISTED)
@@ -123,7 +132,10 @@ def resource_lists(bench: RelayBench) -> Comparison:
 
 
 def resource_reads(bench: RelayBench) -> Comparison:
-    """Read every resource, and one that does not exist, and compare the outcomes."""
+    """Read every resource, and one that does not exist, and compare the outcomes.
+
+    Raises NotApplicable if the relay does not declare resources.
+    """
     needs_capability(bench, "resources")
     comparison = Comparison()
     for uri in READS:
@@ -140,7 +152,10 @@ def resource_reads(bench: RelayBench) -> Comparison:
 
 
 def prompts(bench: RelayBench) -> Comparison:
-    """Compare the listed prompts, each prompt with its arguments, and one that does not exist."""
+    """Compare the listed prompts, each prompt with its arguments, and one that does not exist.
+
+    Raises NotApplicable if the relay does not declare prompts.
+    """
     needs_capability(bench, "prompts")
     comparison = Comparison()
     _compare_lists(bench, comparison, "prompts/list", ("prompts", "name"), PROMPTS)
@@ -155,7 +170,10 @@ def prompts(bench: RelayBench) -> Comparison:
 
 
 def completions(bench: RelayBench) -> Comparison:
-    """Complete arguments of a prompt and of a template, and compare both directions."""
+    """Complete arguments of a prompt and of a template, and compare both directions.
+
+    Raises NotApplicable if the relay does not declare completions.
+    """
     needs_capability(bench, "completions")
     comparison = Comparison()
     for params, _ in COMPLETIONS:
@@ -191,7 +209,11 @@ def instructions(bench: RelayBench) -> Comparison:
 def _compare_lists(
     bench: RelayBench, comparison: Comparison, method: str, names: tuple[str, str], clause: str
 ) -> None:
-    """Compare the entries of all pages of a list, in any order; `names` are its member and key."""
+    """Compare the entries of all pages of a list, in any order; further members are right.
+
+    `names` are the result's member that has the entries, and the key of an entry. Raises
+    Inconclusive if the direct way lists nothing.
+    """
     member, key = names
     own, shown = bench.both(lambda side: _entries(side, method, member))
     if not own:
@@ -208,7 +230,7 @@ def _compare_lists(
 
 
 def _entries(side: Side, method: str, member: str) -> list[Any]:
-    """Return the entries of all pages of a list; those before a refusal."""
+    """Return the entries of a list's pages, 20 at most; those before a refusal, [] for none."""
     entries: list[Any] = []
     params: dict[str, Any] = {}
     for _ in range(MOST_PAGES):
@@ -226,9 +248,10 @@ def _compare_request(
     bench: RelayBench, comparison: Comparison, kind: Request, place: str,
     params: Mapping[str, Any], *, members: Iterable[str],
 ) -> None:  # fmt: skip
-    """Send a request on both ways, and compare its results, and members of its params upstream.
+    """Send a request on both ways; compare a part of the result, and of the params upstream.
 
-    A relay that answers by itself is not judged by what arrives; an empty object may be absent.
+    The parts are that of `kind`, and `members`. A relay that answers by itself is not judged by
+    what arrives; an empty object may be absent there.
     """
     mark = bench.through.server.journal.mark()
     allowed, observed = (
@@ -246,7 +269,7 @@ def _compare_request(
 
 
 def _expect_error(comparison: Comparison, place: str, shown: Outcome, clause: str) -> None:
-    """Record whether an outcome is an error."""
+    """Record whether an outcome is a JSON-RPC error; a tool's error, or no answer, is not."""
     comparison.truth(
         place, shown.kind, holds=shown.kind == "error", allowed="an error", breaks=[clause]
     )

@@ -70,7 +70,7 @@ def values() -> st.SearchStrategy[Value]:
 
 
 def case_of(law: str, value: Value, number: int) -> RelayCase:
-    """Return a value as a case of that law."""
+    """Return a value as a case of the law of that name; `number` is part of the case's id."""
     way, clauses = LAWS[law].way, tuple(sorted(set(LAWS[law].clauses.values())))
     name, text = f"generated-{law}-{number}", msgspec.Raw(dumps(value))
     title = "A generated value arrives as it was sent."
@@ -104,7 +104,7 @@ def value_of(case: RelayCase) -> Value:
 
 
 def size(value: Any) -> tuple[int, int]:
-    """Return the sort key of a value: how many values are in it, and the length of its text."""
+    """Return the sort key of a value: (how many values are in it, the length of its text)."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return 1 + sum(size(each)[0] for each in inner), len(dumps(value))
 

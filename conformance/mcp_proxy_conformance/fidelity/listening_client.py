@@ -99,7 +99,11 @@ class OverHttp:
         self, body: bytes, note: str, is_over: Callable[[], bool] | None = None, *,
         whole: bool = False,
     ) -> str:  # fmt: skip
-        """Post a message; see `Carrier`. A `whole` stream is read for three seconds at most."""
+        """Post a message; take what comes until `is_over` or, with `whole`, until its stream ends.
+
+        A whole stream is read for three seconds at most, another one for ten. Return why there may
+        be no answer; nothing is raised.
+        """
         stream = next(self._streams)
 
         def until(event: Event) -> bool:
@@ -124,7 +128,7 @@ class OverHttp:
         http, stream = Http(self._url, self._transcript), next(self._streams)
 
         def until(event: Event) -> bool:
-            """Take an event, which never is the last."""
+            """Take an event, and return False: none is the last."""
             self._take(event.data, stream)
             return False
 
@@ -150,7 +154,11 @@ class OverHttp:
         self, http: Http, method: str, body: bytes, *, note: str,
         until: Callable[[Event], bool], timeout: float,
     ) -> HttpResponse:  # fmt: skip
-        """Send one HTTP request, and close its connection; errors as `Http.exchange`."""
+        """Send one HTTP request on a new connection; return the response. Errors as of Http.
+
+        `until` gets each event and returns whether it is the last that is waited for; `timeout` is
+        in seconds.
+        """
         accept = STREAM if method == "GET" else f"application/json, {STREAM}"
         headers = [("Accept", accept), ("Content-Type", "application/json")]
         if self.revision:
@@ -186,7 +194,10 @@ class OverStdio:
         self, body: bytes, note: str, is_over: Callable[[], bool] | None = None, *,
         whole: bool = False,
     ) -> str:  # fmt: skip
-        """Write a message as a line; see `Carrier`."""
+        """Write a message as a line; with `is_over` wait until that holds, for ten seconds at most.
+
+        With `whole`, what follows within 0.1 s is taken too. Return why there may be no answer.
+        """
         self._program.write(body, note)
         if is_over is not None:
             eventually(lambda: is_over() or self._is_over, TIMEOUT_S)
@@ -254,7 +265,7 @@ class ListeningClient:
         self, method: str, params: Mapping[str, Any], request_id: int | str | None = None, *,
         whole: bool = False,
     ) -> Mapping[str, Any]:  # fmt: skip
-        """Send a request; return the answer's members, or why there is none as `none`.
+        """Send a request; return the members of its answer, or {"none": why there is none}.
 
         Requests that arrive meanwhile are answered. With `whole`, its stream is read to its end.
         """
@@ -276,7 +287,10 @@ class ListeningClient:
         self._carrier.close()
 
     def _open(self, capabilities: bytes) -> Mapping[str, Any]:
-        """Shake hands; return what the server declares."""
+        """Shake hands, declaring these capabilities (JSON); return what the server declares.
+
+        Raises ProtocolFault if it gives no result.
+        """
         params = {
             "protocolVersion": revisions.LATEST_HANDSHAKE,
             "capabilities": json.loads(capabilities),
@@ -301,7 +315,10 @@ class ListeningClient:
         return None
 
     def _take(self, raw: bytes, stream: int) -> None:
-        """Keep a message, and answer it if it is a request; what is no message is left out."""
+        """Keep a message, and answer it if it is a request; what is not a JSON object is dropped.
+
+        A method without an answer in `answers` is refused as unknown.
+        """
         try:
             message = json.loads(raw)
         except ValueError:
@@ -317,7 +334,7 @@ class ListeningClient:
 
 
 def eventually(holds: Callable[[], bool], within_s: float) -> bool:
-    """Return whether a condition holds within that time, asked often."""
+    """Poll a condition every 10 ms for at most that time; return whether it holds."""
     deadline = time.monotonic() + within_s
     while not (done := holds()) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -325,11 +342,11 @@ def eventually(holds: Callable[[], bool], within_s: float) -> bool:
 
 
 def _ignored(raw: bytes, stream: int) -> None:
-    """Drop a message that nobody waits for."""
+    """Drop a message, which nobody waits for."""
     del raw, stream
 
 
 def _is_last(event: Event) -> bool:
-    """Accept any event."""
+    """Return True for any event."""
     del event
     return True

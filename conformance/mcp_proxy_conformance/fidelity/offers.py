@@ -168,31 +168,37 @@ ASKED: Mapping[str, Mapping[str, Any]] = {
 
 
 def notification(method: str, params: Mapping[str, Any] | None = None) -> bytes:
-    """Return a notification of the server."""
+    """Return the JSON text of a notification of the server."""
     members = {"jsonrpc": "2.0", "method": method}
     return dumps(members if params is None else {**members, "params": params})
 
 
 def question(method: str) -> bytes:
-    """Return a request of the server, its id a placeholder."""
+    """Return the JSON text of a request of the server, with its params of ASKED, if any.
+
+    Its id is the placeholder `$id`.
+    """
     members: dict[str, Any] = {"jsonrpc": "2.0", "id": "$id", "method": method}
     params = ASKED.get(method)
     return dumps({**members, "params": params} if params else members)
 
 
 def progress(values: Mapping[str, Any]) -> bytes:
-    """Return a notification of progress, its token a placeholder."""
+    """Return the JSON text of a notification of progress with these values.
+
+    Its token is the placeholder `$token`.
+    """
     return notification("notifications/progress", {"progressToken": "$token", **values})
 
 
 def log(level: str) -> bytes:
-    """Return a log message of that level."""
+    """Return the JSON text of a log message of that level, with its data of LOGGED."""
     params = {"level": level, "logger": "upstream.ü", "data": LOGGED[level]}
     return notification("notifications/message", params)
 
 
 def featured(tools: Sequence[bytes]) -> Relayed:
-    """Return the data of the server of `FEATURES`, which has these tools."""
+    """Return the data of the server of `FEATURES`; `tools` are its tools' entries as JSON texts."""
     text = b'{"content":[{"type":"text","text":"done"}]}'
     told = {
         "progress": tuple(map(progress, PROGRESS)),
@@ -232,7 +238,7 @@ SLOW_S, LATE_S = 6.5, 0.25
 
 
 def _others() -> Mapping[str, Answer]:
-    """Return the answers to all requests but those about tools."""
+    """Return the answers to all requests but those about tools, by method and what it is about."""
     not_found = {"code": -32002, "message": "Resource not found", "data": {"uri": MISSING}}
     unknown = {"code": -32602, "message": "Unknown prompt"}
     pages = (("resources", RESOURCES), ("prompts", PROMPTS))

@@ -42,7 +42,10 @@ def well_formed(bench: RelayBench) -> Comparison:
 
 
 def names_upstream(bench: RelayBench) -> Comparison:
-    """Call tools with dots, capitals and long names; the upstream gets their names as they are."""
+    """Call tools with dots, capitals and long names; the upstream gets their names as they are.
+
+    Raises Inconclusive if one is not listed, or its call does not arrive.
+    """
     comparison = Comparison()
     for name in NAMES:
         bench.needs_tool(name)
@@ -57,7 +60,10 @@ def names_upstream(bench: RelayBench) -> Comparison:
 
 
 def meta_upstream(bench: RelayBench) -> Comparison:
-    """Call with members of a vendor and a trace in `_meta`, and compare those that arrive."""
+    """Call with members of a vendor and a trace in `_meta`, and compare those that arrive.
+
+    Raises Inconclusive if the call does not arrive.
+    """
     comparison = Comparison()
     bench.needs_tool("echo")
     mark = bench.through.server.journal.mark()
@@ -72,7 +78,7 @@ def meta_upstream(bench: RelayBench) -> Comparison:
 
 
 def _is_message(raw: bytes) -> bool:
-    """Whether bytes are one JSON-RPC message in UTF-8."""
+    """Whether bytes are UTF-8, and a JSON object with `jsonrpc` "2.0"."""
     try:
         raw.decode("utf-8")
         message = exact_json.read(raw)

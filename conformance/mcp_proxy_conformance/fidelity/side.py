@@ -85,7 +85,11 @@ class Side:
         self, tool: str, arguments: bytes = b"{}", *, client: Conversation | None = None,
         meta: bytes = b"", timeout: float | None = None,
     ) -> Outcome:  # fmt: skip
-        """Call a tool of the server, arguments and any `_meta` to the byte; return the outcome."""
+        """Call a tool of the server, by its own name there; return the outcome.
+
+        `arguments` and `meta`, if not empty, are JSON texts that are sent to the byte. `client` is
+        by default the one that checks share; `timeout` is in seconds.
+        """
         members = [b'"name":' + dumps(self.name_of(tool)), b'"arguments":' + arguments]
         members += [b'"_meta":' + meta] if meta else []
         params = b"{" + b",".join(members) + b"}"
@@ -95,7 +99,10 @@ class Side:
         self, method: str, params: bytes = b"{}", *, client: Conversation | None = None,
         timeout: float | None = None,
     ) -> Outcome:  # fmt: skip
-        """Send a request, its params to the byte; return the outcome, without an answer why."""
+        """Send a request, params to the byte; return the outcome, of kind `none` without an answer.
+
+        `client` is by default the one that checks share; `timeout` is in seconds.
+        """
         who = client or self.main
         try:
             return outcome(who.request(method, raw_params=params, timeout=timeout))
@@ -134,7 +141,10 @@ class Side:
         return Listing(tools=entries, cursors=tuple(filter(None, cursors)))
 
     def tool(self, name: str) -> Any:
-        """Return the entry of one of the server's tools, with its own name; ABSENT if unlisted."""
+        """Return the entry that this way lists for that tool of the server; ABSENT if unlisted.
+
+        Errors as `listing`.
+        """
         listed = self.name_of(name)
         for entry in self.listing().tools:
             if entry.last().get("name") == listed:

@@ -28,7 +28,7 @@ ICON = "data:image/png;base64,iVBORw0KGgo="
 
 
 def tool(name: str, *, schema: Mapping[str, Any] = ANY, **members: Any) -> bytes:
-    """Return the entry of a tool, as JSON text."""
+    """Return the entry of a tool in a list, as JSON text, with these members added or replaced."""
     entry = {"name": name, "description": f"The tool {name}.", "inputSchema": dict(schema)}
     return dumps(entry | members)
 
@@ -67,7 +67,7 @@ def _stages() -> Mapping[str, Relayed]:
 
 
 def _four_pages(tools: Sequence[bytes]) -> Mapping[str | None, Page]:
-    """Return seven tools as pages of three, one, none and three."""
+    """Return seven tools as pages of three, one, none and three, by cursor (None: the first)."""
     second, third, fourth = CURSORS
     return {
         None: Page(entries=tuple(tools[:3]), following=second),
@@ -172,6 +172,6 @@ MEMBERS: Mapping[str, Any] = {
 
 
 def _described() -> list[bytes]:
-    """Return the entries of the stage `described`."""
+    """Return the entries of the tools of the stage `described`, each as JSON text."""
     entries = [tool(name, schema=schema) for name, schema in SCHEMAS.items()]
     return [*entries, *map(tool, NAMES), tool("members", **MEMBERS)]

@@ -85,7 +85,11 @@ class StartedRelay:
         self.hub.close()
 
     def _start(self, behind: RelayedServer, folder: Path) -> None:
-        """Start the relay's process, if it serves HTTP, and open the first session in time."""
+        """Start the relay's process, if it serves HTTP, and open the first session in time.
+
+        Raises TargetNotStarted if that takes longer than the target's `ready_s`, or the process
+        ends.
+        """
         self.launched = launched(
             self.target,
             upstream=behind.command,

@@ -38,7 +38,10 @@ def wanted(bench: RelayBench) -> list[str]:
 
 
 def listed_tools(bench: RelayBench, clause: str = LISTED) -> Comparison:
-    """Compare the names that the relay lists with those of the server, over all pages."""
+    """Compare the names that the relay lists with those of the server, over all pages.
+
+    A missing tool breaks `clause`, unless the relay declares to filter it.
+    """
     comparison = Comparison()
     names = [bench.through.bare(name) for name in bench.listing().names]
     missing = [name for name in wanted(bench) if name not in names]
@@ -52,7 +55,10 @@ def listed_tools(bench: RelayBench, clause: str = LISTED) -> Comparison:
 
 
 def callable_tools(bench: RelayBench) -> Comparison:
-    """Call each tool of the server that the relay lists, and compare what arrives."""
+    """Call each tool of the server that the relay lists; compare what arrives and the outcome.
+
+    One call of that name must arrive, and a result come back.
+    """
     comparison = Comparison()
     listed = {bench.through.bare(name) for name in bench.listing().names}
     for name in wanted(bench):
@@ -132,7 +138,10 @@ def _needs_page(bench: RelayBench) -> None:
 
 
 def input_schemas(bench: RelayBench) -> Comparison:
-    """Apply the listed input schemas and the server's own to equal arguments."""
+    """Apply the listed input schemas and the server's own to equal arguments.
+
+    Raises Inconclusive if the relay does not list one of the tools.
+    """
     comparison = Comparison()
     for name, instances in INSTANCES.items():
         bench.needs_tool(name)
@@ -144,7 +153,7 @@ def input_schemas(bench: RelayBench) -> Comparison:
 
 
 def descriptions(bench: RelayBench) -> Comparison:
-    """Compare the description of a tool."""
+    """Compare the description of the tool `members`; Inconclusive if it is not listed."""
     comparison = Comparison()
     bench.needs_tool("members")
     own, listed = (
@@ -170,7 +179,10 @@ def listed_annotations(bench: RelayBench) -> Comparison:
 
 
 def output_schemas(bench: RelayBench) -> Comparison:
-    """Apply the output schema that the relay lists for a tool, if any, and the server's own."""
+    """Apply the output schema that the relay lists for `members`, if any, and the server's own.
+
+    Nothing is compared without one; Inconclusive if the tool is not listed.
+    """
     comparison = Comparison()
     bench.needs_tool("members")
     schema = exact_json.at(bench.through.tool("members"), ("outputSchema",))
@@ -183,7 +195,10 @@ def output_schemas(bench: RelayBench) -> Comparison:
 
 
 def kept_members(bench: RelayBench) -> Comparison:
-    """Compare every other member of a tool: what is lost is told."""
+    """Record each member of the tool `members` that is lost or changed when listed.
+
+    The output schema may be another one. Raises Inconclusive if the tool is not listed.
+    """
     comparison = Comparison()
     bench.needs_tool("members")
     tool, own = bench.through.tool("members"), bench.direct.tool("members")
@@ -196,7 +211,11 @@ def kept_members(bench: RelayBench) -> Comparison:
 
 
 def conforming_result(bench: RelayBench) -> Comparison:
-    """Call a tool that is listed with an output schema; the result has to fit it."""
+    """Call the tool `members`; the result has to fit the output schema that the relay lists for it.
+
+    Nothing is compared if no output schema is listed. Raises Inconclusive if the tool is not
+    listed.
+    """
     comparison = Comparison()
     bench.needs_tool("members")
     schema = exact_json.python(exact_json.at(bench.through.tool("members"), ("outputSchema",)))
@@ -217,9 +236,10 @@ def _compare_schemas(
     comparison: Comparison, place: str, schemas: tuple[Any, Any], forms: list[dict[str, Any]],
     clause: str,
 ) -> None:  # fmt: skip
-    """Record each of the forms that only one of the two schemas accepts; and a schema that is none.
+    """Record each of `forms` that only one of two schemas, the server's own and the listed, accept.
 
-    The latter breaks `schema.valid` as well. The schemas are the server's own and the listed one.
+    A listed one that is not a schema breaks `clause` and schema.valid; one that cannot be applied
+    breaks `clause` alone.
     """
     own, listed = schemas
     allowed = applied(own, forms)

@@ -81,7 +81,10 @@ class Question:
 
 
 def connected(bench: RelayBench, side: Side, capabilities: bytes = b"{}") -> ListeningClient:
-    """Return a new client of a way, which listens."""
+    """Return a new client of a way, which listens; `capabilities` is the JSON that it declares.
+
+    The caller closes it.
+    """
     return ListeningClient(bench.relay.carrier(side), capabilities)
 
 
@@ -91,7 +94,8 @@ def called(
 ) -> Mapping[str, Any]:  # fmt: skip
     """Call the tool that sends messages before its answer; return the answer's members.
 
-    `whole`: the stream is read to its end.
+    `case` is the key of the messages and answer at the server, `token` the call's progress token.
+    With `whole`, the stream is read to its end.
     """
     params: dict[str, Any] = {"name": side.name_of(TELLING), "arguments": {"case": case}}
     if token is not None:
@@ -100,7 +104,10 @@ def called(
 
 
 def progress(bench: RelayBench) -> Comparison:
-    """Call with tokens of both types and without one, and compare the progress that arrives."""
+    """Call with tokens of both types and without one, and compare the progress that arrives.
+
+    Raises NotApplicable if none arrives, Inconclusive if the direct way does not show all of it.
+    """
     needs_messages(bench)
     comparison = Comparison()
     own, shown = bench.at_once(partial(_progress, bench))
@@ -117,7 +124,8 @@ def progress(bench: RelayBench) -> Comparison:
 def logs(bench: RelayBench) -> Comparison:
     """Compare the log messages of every level that arrive with the upstream's.
 
-    Its logger may be part of a longer name.
+    Its logger may be part of a longer name. Raises NotApplicable if logging is not declared, or
+    nothing arrives.
     """
     _needs_logging(bench)
     comparison = Comparison()
@@ -143,7 +151,11 @@ def logs(bench: RelayBench) -> Comparison:
 
 
 def levels(bench: RelayBench) -> Comparison:
-    """Set two levels; none below arrives. One that is refused has no effect to show."""
+    """Set two levels, each in a session of its own; no message below the level may arrive.
+
+    A level that is refused has no effect to compare. Raises NotApplicable if logging is not
+    declared, or nothing arrives.
+    """
     _needs_logging(bench)
     comparison = Comparison()
     for least in ("error", "alert"):
@@ -163,7 +175,11 @@ def levels(bench: RelayBench) -> Comparison:
 
 
 def questions(bench: RelayBench) -> Comparison:
-    """Have the upstream ask for each thing, and compare question and answer at the other ends."""
+    """Have the upstream ask for each thing, and compare question and answer at the other ends.
+
+    What the relay does not declare upstream is left out; NotApplicable if that is everything.
+    Raises Inconclusive if the direct way does not show one.
+    """
     comparison = Comparison()
     needs_messages(bench)
     for own, shown in zip(*bench.at_once(partial(_questions, bench)), strict=True):
@@ -184,7 +200,10 @@ def questions(bench: RelayBench) -> Comparison:
 
 
 def undeclared(bench: RelayBench) -> Comparison:
-    """Connect clients that declare nothing or one thing; only for that may they be asked."""
+    """Connect clients that declare nothing or one thing; only for that may they be asked.
+
+    Raises NotApplicable if no client is asked for anything.
+    """
     comparison = Comparison()
     needs_messages(bench)
     questions = 0
@@ -230,12 +249,15 @@ def promised(bench: RelayBench) -> Comparison:
 
 
 def upstream_ping(bench: RelayBench) -> Comparison:
-    """Have the upstream ping while a call is in progress; an empty result has to arrive."""
+    """Have the upstream ping while a call is in progress; one empty result has to arrive there.
+
+    Raises Inconclusive if the direct way does not show that.
+    """
     comparison = Comparison()
     needs_messages(bench)
 
     def pinged(side: Side) -> Sequence[Any]:
-        """Return the results that arrive."""
+        """Have the server ping during a call; return the results that arrive there."""
         mark = side.server.journal.mark()
         with closing(connected(bench, side)) as client:
             called(side, client, "ping")
@@ -259,7 +281,10 @@ def cancellation(bench: RelayBench) -> Comparison:
 
 
 def cancelled_requests(bench: RelayBench) -> Comparison:
-    """Cancel one of two running calls; a cancellation that arrives is of one that runs there."""
+    """Cancel one of two running calls; a cancellation that arrives is of one that runs there.
+
+    Raises NotApplicable if none arrives.
+    """
     comparison = Comparison()
     shown = _cancelled_calls(bench)
     if not shown:
@@ -270,7 +295,10 @@ def cancelled_requests(bench: RelayBench) -> Comparison:
 
 
 def updates(bench: RelayBench) -> Comparison:
-    """Two clients subscribe to one resource each; both are updated, and each hears of its own."""
+    """Two clients subscribe to one resource each; both are updated, and each hears of its own.
+
+    Raises NotApplicable if subscriptions are not declared, Inconclusive if one is refused.
+    """
     _needs_updates(bench)
     comparison = Comparison()
     own, shown = bench.at_once(partial(_updated, bench))
@@ -310,7 +338,7 @@ def _needs_updates(bench: RelayBench) -> None:
 
 
 def _progress(bench: RelayBench, side: Side) -> Sequence[Sequence[Received]]:
-    """Call under each token, in one session; return what arrives of each call."""
+    """Call under each of TOKENS, in one session; return the messages that arrive of each call."""
     found = []
     with closing(connected(bench, side)) as client:
         for token in TOKENS:
@@ -326,7 +354,10 @@ def arrive(
     client: ListeningClient, method: str, expected: int = 1, mark: int = 0,
     within_s: float = MAY_ARRIVE_S,
 ) -> None:  # fmt: skip
-    """Wait a little until that many messages of a method have arrived."""
+    """Wait `within_s` seconds at most until so many messages of a method came after the mark.
+
+    Nothing is raised if they do not come.
+    """
     eventually(lambda: len(client.received(method, mark)) >= expected, within_s)
 
 
@@ -339,7 +370,7 @@ def _compare_progress(
     comparison: Comparison, token: int | str | None, own: Sequence[Received],
     shown: Sequence[Received],
 ) -> None:  # fmt: skip
-    """Compare the progress of one call; some of it may be left out.
+    """Compare the progress of one call, `shown`, with the direct way's, `own`; some may be missing.
 
     What follows the answer is judged on one stream only: between streams there is no order.
     """
@@ -395,14 +426,14 @@ def _compare_values(
 
 
 def _value(each: Received, name: str) -> Any:
-    """Return a param of a notification, exactly."""
+    """Return the param of that name of a notification, exactly; ABSENT without it."""
     return exact_json.at(each.exact, (name,))
 
 
 def logged(bench: RelayBench, side: Side, least: str | None = None) -> Sequence[Received]:
-    """Have the upstream log on every level, after a level was set, if any; return what arrives.
+    """Have the upstream log on every level, after the level `least` was set, if any.
 
-    Nothing, if the level is refused.
+    Return the log messages that arrive; [] if the level is refused.
     """
     with closing(connected(bench, side)) as client:
         if least and "result" not in client.request("logging/setLevel", {"level": least}):
@@ -413,7 +444,10 @@ def logged(bench: RelayBench, side: Side, least: str | None = None) -> Sequence[
 
 
 def _questions(bench: RelayBench, side: Side) -> Sequence[Question]:
-    """Have the upstream ask a client that declares everything, as often as there are answers."""
+    """Have the upstream ask a client that declares everything, once for each answer of GIVEN.
+
+    Return these questions in the order of GIVEN.
+    """
     found = []
     with closing(connected(bench, side, EVERYTHING)) as client:
         for method, member in ((name, each) for name, given in GIVEN.items() for each in given):
@@ -431,13 +465,19 @@ def _questions(bench: RelayBench, side: Side) -> Sequence[Question]:
 
 
 def _is_declared(side: Side, mark: int, capability: str) -> bool:
-    """Whether that capability is declared in the upstream session of the latest call."""
+    """Whether a capability is declared in the upstream session of the latest call after a mark.
+
+    False if there is no such call.
+    """
     calls = side.server.journal.calls(mark)
     return bool(calls) and capability in side.server.talk.declared.get(calls[-1].session, {})
 
 
 def answers_at(side: Side, mark: int) -> Sequence[Any]:
-    """Return the result or error of each answer that arrived at the server of a way, exactly."""
+    """Return an object with the result or error of each answer that came after the mark.
+
+    They are answers of the client's at the server of that way, exactly and in order.
+    """
     found = []
     for arrival in side.server.journal.since(mark):
         message = exact_json.read(arrival.raw) if arrival.raw else ABSENT
@@ -449,13 +489,16 @@ def answers_at(side: Side, mark: int) -> Sequence[Any]:
 
 
 def _is_service(answer: Mapping[str, Any]) -> bool:
-    """Whether an answer is more than that there is no such method."""
+    """Whether an answer is a result, or an error other than that there is no such method."""
     error = answer.get("error")
     return "result" in answer or (isinstance(error, dict) and error.get("code") != METHOD_NOT_FOUND)
 
 
 def _cancelled_calls(bench: RelayBench) -> list[str]:
-    """Cancel a call on both ways; return which calls the relay cancels at the upstream."""
+    """Cancel a call on both ways; return the names of the calls that the relay cancels upstream.
+
+    Raises Inconclusive if the direct way does not show the cancellation.
+    """
     needs_messages(bench)
     own, shown = bench.at_once(partial(_cancelled, bench))
     if own != ["b"]:
@@ -464,7 +507,10 @@ def _cancelled_calls(bench: RelayBench) -> list[str]:
 
 
 def _cancelled(bench: RelayBench, side: Side) -> Sequence[str]:
-    """Run two calls, a and b, and cancel b; return which the server is told are cancelled."""
+    """Run two calls, a and b, and cancel b; return the names of the calls cancelled at the server.
+
+    A cancellation of another id is `none of them`. Raises Inconclusive if not both calls arrive.
+    """
     journal, names = side.server.journal, ("a", "b")
     mark = journal.mark()
     with ThreadPoolExecutor(len(names)) as crew, closing(connected(bench, side)) as client:
@@ -490,8 +536,9 @@ def _cancelled(bench: RelayBench, side: Side) -> Sequence[str]:
 def _updated(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
     """Subscribe two clients to one resource each, update both; return the URIs that each hears.
 
-    The server tells of an update to the sessions that have subscribed to it. It does so twice: what
-    the first round has brought about is there before what the second one has.
+    The server tells of an update to the sessions that have subscribed to it, and does so twice:
+    what the first round brings about is there before what the second does. Raises Inconclusive if a
+    subscription is refused.
     """
     server, clients = side.server, list[ListeningClient]()
     mark = server.journal.mark()

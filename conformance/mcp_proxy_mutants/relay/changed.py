@@ -24,7 +24,7 @@ class _Body:
 
     @property
     def message(self) -> dict[str, Json]:
-        """The message in it; empty if there is none."""
+        """The JSON object in it, empty if there is none; numbers are kept as they were spelled."""
         try:
             value = json_text.read(self.body)
         except (ValueError, RecursionError):
@@ -32,7 +32,7 @@ class _Body:
         return value if isinstance(value, dict) else {}
 
     def saying(self, message: Json) -> Self:
-        """Return it with another message."""
+        """Return a copy whose body is this message."""
         return replace(self, body=json_text.write(message))
 
 
@@ -76,7 +76,7 @@ class ChangedRemote(Remote):
     """An upstream over HTTP, with a filter between it and the relay."""
 
     def __init__(self, url: str, headers: Mapping[str, str], around: Around) -> None:
-        """Keep all three."""
+        """Keep the upstream's URL, the relay's own headers and the filter; send nothing yet."""
         super().__init__(url, headers)
         self._plain = url, headers
         self._around = around
@@ -85,11 +85,18 @@ class ChangedRemote(Remote):
     async def exchange(
         self, method: str, headers: Mapping[str, str], session: str | None, body: bytes
     ) -> AsyncIterator[Reply]:
-        """Send a client's request through the filter; give what comes out of it as the answer."""
+        """Send a client's request through the filter; yield what comes out of it as the answer.
+
+        Raises Unreachable if the filter does, such as when a forwarded request gets no whole
+        answer.
+        """
         async with AsyncExitStack() as stack:
 
             async def forward(sent: Sent) -> Got:
-                """Send a request to the upstream; a body that is not a stream is read whole."""
+                """Send a request to the upstream; return its answer, whole unless it is a stream.
+
+                Raises Unreachable without one, or if it breaks off.
+                """
                 url, own = self._plain
                 query = f"{'&' if '?' in url else '?'}{sent.query}" if sent.query else ""
                 remote = Remote(url + query, {**own, **sent.extra})
@@ -118,7 +125,10 @@ class ChangedRemote(Remote):
 
 
 def by_message(up: Up | None = None, down: Down | None = None) -> Around:
-    """Return a filter that changes the messages of either direction, and forwards each once."""
+    """Return a filter that changes messages on their way `up` and `down`, and forwards each once.
+
+    A message that comes out equal keeps its bytes. None changes nothing in that direction.
+    """
 
     async def around(sent: Sent, forward: Forward) -> Got:
         """Change the request's message, then each message that comes back."""
@@ -142,7 +152,10 @@ def by_message(up: Up | None = None, down: Down | None = None) -> Around:
 async def changed_events(
     events: AsyncIterator[bytes], down: Down, asked: dict[str, Any]
 ) -> AsyncIterator[bytes]:
-    """Yield the messages of a stream, changed, without those that are left out."""
+    """Yield the messages of a stream, changed by `down`, without those for which it returns None.
+
+    `asked` is the request that the stream answers, {} for a listening client's.
+    """
     async for event in events:
         message = json_text.read(event)
         changed = down(message, asked)
@@ -151,12 +164,12 @@ async def changed_events(
 
 
 def _same(one: Json, other: Json) -> bool:
-    """Whether two messages are written alike; a number and a text of its spelling are not."""
+    """Whether two messages are written alike; numbers of another spelling, or as texts, are not."""
     return json_text.write(one) == json_text.write(other)
 
 
 async def _events(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the data of each event of a stream that has any."""
+    """Yield the data of each event of a stream, its lines joined; leave events without data out."""
     waiting = b""
     async for part in body:
         waiting = (waiting + part).replace(b"\r\n", b"\n")
@@ -168,7 +181,7 @@ async def _events(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 async def _framed(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the messages of a stream as events."""
+    """Yield the bytes of an event stream of these messages, begun by an empty comment."""
     yield b": \n\n"
     async for event in events:
         yield b"event: message\ndata: " + event + b"\n\n"

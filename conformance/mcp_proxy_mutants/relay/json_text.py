@@ -16,7 +16,7 @@ class Number(str):
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is spelled without a fraction and an exponent."""
+        """Whether the number is spelled without a fraction and an exponent."""
         return self.lstrip("-").isdigit()
 
 
@@ -31,7 +31,7 @@ def write(value: Json) -> bytes:
 
 
 def plain(value: Json) -> Json:
-    """Return a value with its numbers as Python's int and float, which is how doubles lose some."""
+    """Return a value with numbers as Python's int and float, of which decimals lose some digits."""
     if isinstance(value, Number):
         return int(value) if value.is_integer else float(value)
     if isinstance(value, dict):
@@ -40,7 +40,10 @@ def plain(value: Json) -> Json:
 
 
 def mapped(value: Json, change: Callable[[Json], Json]) -> Json:
-    """Return a value with `change` applied to all that it holds, from the inside, and to itself."""
+    """Return a value with `change` applied to each value in it, inner ones first, and to itself.
+
+    The value is not changed; names of members are kept.
+    """
     if isinstance(value, dict):
         value = {name: mapped(inner, change) for name, inner in value.items()}
     elif isinstance(value, list):
@@ -49,7 +52,7 @@ def mapped(value: Json, change: Callable[[Json], Json]) -> Json:
 
 
 def number(value: float) -> Number:
-    """Return a number as a shortest spelling; an infinite one as null's stand-in, `Infinity`."""
+    """Return a float as a Number in its shortest spelling; an infinite one as `Infinity`."""
     return Number("Infinity" if math.isinf(value) else repr(value))
 
 

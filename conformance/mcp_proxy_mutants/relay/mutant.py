@@ -67,13 +67,13 @@ def relay_variant(
     make: Make | None = None,
     **facts: Any,
 ) -> RelayVariant:
-    """Return a variant: its id, its difference, and what it reads in another way.
+    """Return a variant: its id, its difference, and the ids of what it reads in another way.
 
-    All but that is as of a mutant.
+    These are of interpretations and advisory clauses; the rest is as in `relay_mutant`.
     """
     return RelayVariant(id=name, text=text, takes=takes, make=make or _by(up, down), facts=facts)
 
 
 def _by(up: Up | None, down: Down | None) -> Make:
-    """Return a maker of the filter of these messages, which has no state."""
+    """Return a maker of a filter without state that changes messages by `up` and `down`."""
     return lambda: by_message(up, down)

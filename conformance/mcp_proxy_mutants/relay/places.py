@@ -10,10 +10,10 @@ Change = Callable[[Json], Json]
 
 
 def called(change: Change) -> Up:
-    """Return a filter of the params of each call."""
+    """Return a filter that changes the params, {} without any, of each call."""
 
     def up(message: dict[str, Json]) -> Json:
-        """Change the params, if the message is a call."""
+        """Change the params of a call; return any other message as it is."""
         if message.get("method") != "tools/call":
             return message
         return message | {"params": change(message.get("params") or {})}
@@ -22,7 +22,7 @@ def called(change: Change) -> Up:
 
 
 def arguments(change: Change) -> Up:
-    """Return a filter of the arguments of each call, as a whole."""
+    """Return a filter that changes the arguments of each call that has some, as a whole."""
     return called(
         lambda params: (
             params | {"arguments": change(params["arguments"])} if "arguments" in params else params
@@ -31,12 +31,12 @@ def arguments(change: Change) -> Up:
 
 
 def values(change: Change) -> Up:
-    """Return a filter of every value within the arguments of each call."""
+    """Return a filter that changes every value in the arguments of each call, inner ones first."""
     return arguments(lambda given: mapped(given, change))
 
 
 def texts(change: Callable[[str], str]) -> Up:
-    """Return a filter of every text within the arguments of each call."""
+    """Return a filter that changes every text within the arguments of each call; not names."""
     return values(lambda value: change(value) if is_text(value) else value)
 
 
@@ -46,10 +46,10 @@ def is_text(value: Json) -> bool:
 
 
 def answered(method: str, change: Change) -> Down:
-    """Return a filter of the results of the requests of a method."""
+    """Return a filter that changes the results, but not errors, of requests of a method."""
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Change the result, if the message is such an answer."""
+        """Change the result of such a request; return any other message as it is."""
         if asked.get("method") != method or not isinstance(message.get("result"), dict):
             return message
         return message | {"result": change(message["result"])}
@@ -58,7 +58,7 @@ def answered(method: str, change: Change) -> Down:
 
 
 def listed(change: Change) -> Down:
-    """Return a filter of each listed tool; None leaves a tool out."""
+    """Return a filter that changes each listed tool; None leaves a tool out."""
 
     def page(result: dict[str, Json]) -> Json:
         """Change the tools of a page."""
@@ -69,17 +69,17 @@ def listed(change: Change) -> Down:
 
 
 def member(name: str, change: Change) -> Down:
-    """Return a filter of a member of each listed tool, where it has that."""
+    """Return a filter that changes the member `name` of each listed tool that has it."""
     return listed(lambda tool: tool | {name: change(tool[name])} if name in tool else tool)
 
 
 def returned(change: Change) -> Down:
-    """Return a filter of the results of calls."""
+    """Return a filter that changes the results of calls, but not JSON-RPC errors."""
     return answered("tools/call", change)
 
 
 def items(change: Callable[[list[Any]], list[Any]]) -> Down:
-    """Return a filter of the content of results of calls, as a list."""
+    """Return a filter that changes the content of results of calls, as a list."""
     return returned(
         lambda result: (
             result | {"content": change(result["content"])}
@@ -90,14 +90,14 @@ def items(change: Callable[[list[Any]], list[Any]]) -> Down:
 
 
 def each_item(kind: str, change: Change) -> Down:
-    """Return a filter of the content items of one type."""
+    """Return a filter that changes each content item of that type, such as `text`."""
     return items(
         lambda content: [change(item) if item.get("type") == kind else item for item in content]
     )
 
 
 def structured(change: Change) -> Down:
-    """Return a filter of structured content, where a result has any."""
+    """Return a filter that changes structured content, where a result of a call has any."""
     return returned(
         lambda result: (
             result | {"structuredContent": change(result["structuredContent"])}
@@ -108,10 +108,10 @@ def structured(change: Change) -> Down:
 
 
 def failed(change: Change) -> Down:
-    """Return a filter of the errors that calls are answered with."""
+    """Return a filter that changes the JSON-RPC errors that calls are answered with."""
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Change the error, if the message is one."""
+        """Change the error that a call is answered with; return any other message as it is."""
         if asked.get("method") != "tools/call" or not isinstance(message.get("error"), dict):
             return message
         return message | {"error": change(message["error"])}
@@ -120,5 +120,5 @@ def failed(change: Change) -> Down:
 
 
 def without(value: dict[str, Json], *names: str) -> dict[str, Json]:
-    """Return an object without some members."""
+    """Return a copy of an object without the members of these names."""
     return {name: inner for name, inner in value.items() if name not in names}

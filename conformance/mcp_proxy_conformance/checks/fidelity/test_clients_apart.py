@@ -13,14 +13,22 @@ from mcp_proxy_conformance.fidelity.stages import RELAYED
 @requirement("RLY.apart.answers")
 @on(RELAYED)
 def test_clients_with_equal_ids_get_their_own_answers(bench: RelayBench) -> None:
-    """Three clients call at once under one id; each gets its own result, one of them its error."""
+    """Three clients call at once under one id; each gets its own result, one of them its error.
+
+    Five ids are tried, texts and integers. Not applicable over stdio, inconclusive if a call does
+    not reach the upstream.
+    """
     clients_apart.own_answers(bench).conclude()
 
 
 @requirement("RLY.up.ids")
 @on(RELAYED)
 def test_no_id_is_used_twice_in_a_session_of_the_upstream(bench: RelayBench) -> None:
-    """Whatever ids clients use, the upstream gets each id once in a session."""
+    """Whatever ids clients use, the upstream gets each id once in a session.
+
+    Three clients have called at once under equal ids before. Not applicable over stdio,
+    inconclusive if the upstream has no session.
+    """
     clients_apart.own_answers(bench)
     clients_apart.request_ids(bench).conclude()
 
@@ -28,61 +36,90 @@ def test_no_id_is_used_twice_in_a_session_of_the_upstream(bench: RelayBench) -> 
 @requirement("RLY.up.meta.progress-token")
 @on(RELAYED)
 def test_progress_tokens_differ_upstream_while_calls_are_active(bench: RelayBench) -> None:
-    """Three clients call at once under one token; in one session the upstream gets three."""
+    """Three clients call at once under one token; in one session the upstream gets three.
+
+    Each must be a text or an integer. Not applicable over stdio, or if the relay hands no token on.
+    """
     clients_apart.progress_tokens(bench).conclude()
 
 
 @requirement("RLY.down.envelope")
 @on(RELAYED)
 def test_answers_have_the_id_of_their_request(bench: RelayBench) -> None:
-    """An answer has its request's id, in type and value, and either a result or an error."""
+    """An answer has its request's id, in type and value, and either a result or an error.
+
+    Four requests, two of them answered by errors, are sent under five ids. Inconclusive if the
+    relay does not list the tool `echo`.
+    """
     clients_apart.envelopes(bench).conclude()
 
 
 @requirement("RLY.apart.progress")
 @on(FEATURES)
 def test_progress_reaches_the_client_whose_call_it_is_about(bench: RelayBench) -> None:
-    """Of three clients that call under one token, the one with progress alone hears of it."""
+    """Of three clients that call under one token, the one with progress alone hears of it.
+
+    Not applicable if no progress arrives at all.
+    """
     crossings.progress(bench).conclude()
 
 
 @requirement("RLY.apart.requests.elicit")
 @on(FEATURES)
 def test_an_elicitation_is_put_to_the_client_that_caused_it(bench: RelayBench) -> None:
-    """Of three clients that call at once, the one whose call elicits is asked, and answers."""
+    """Of three clients that call at once, the one whose call elicits is asked, and answers.
+
+    No other client's answer may reach the upstream. Not applicable if nobody is asked.
+    """
     crossings.elicitations(bench).conclude()
 
 
 @requirement("RLY.apart.requests.other")
 @on(FEATURES)
 def test_sampling_and_roots_are_asked_of_the_client_that_caused_it(bench: RelayBench) -> None:
-    """Of three clients that call at once, the one whose call asks is asked, and answers."""
+    """Of three clients that call at once, the one whose call asks is asked, and answers.
+
+    Both requests are tried; no other client's answer may reach the upstream. Not applicable if
+    nobody is asked for either.
+    """
     crossings.other_requests(bench).conclude()
 
 
 @requirement("RLY.apart.cancel.reference")
 @on(FEATURES)
 def test_a_cancellation_names_a_running_request(bench: RelayBench) -> None:
-    """A cancellation that the upstream gets names a request that runs on that connection."""
+    """A cancellation that the upstream gets names a request that runs on that connection.
+
+    One of two running calls is cancelled. Not applicable if no cancellation arrives.
+    """
     way_back.cancelled_requests(bench).conclude()
 
 
 @requirement("RLY.apart.cancel.other")
 @on(FEATURES)
 def test_a_client_that_cancels_or_goes_ends_no_other_call(bench: RelayBench) -> None:
-    """Of three clients that call under one id, one cancels and one goes; the last is answered."""
+    """Of three clients that call under one id, one cancels and one goes; the last is answered.
+
+    The answer must be a result. Inconclusive if not every call reaches the upstream.
+    """
     crossings.cancelled_beside(bench).conclude()
 
 
 @requirement("RLY.apart.session.broadcast")
 @on(FEATURES)
 def test_a_message_goes_out_on_one_stream(bench: RelayBench) -> None:
-    """A client with several streams gets each log message, and each change, on one of them."""
+    """A client with several streams gets each log message, and each change, on one of them.
+
+    Not applicable if the relay serves over stdio, or no such message arrives.
+    """
     crossings.doubled(bench).conclude()
 
 
 @requirement("RLY.apart.session.settings")
 @on(FEATURES)
 def test_a_log_level_is_that_of_the_client_that_set_it(bench: RelayBench) -> None:
-    """Two clients set different levels, and each gets the log messages of its own."""
+    """Two clients set different levels, and each gets the log messages of its own.
+
+    Not applicable unless a client that sets no level gets every log message.
+    """
     crossings.settings(bench).conclude()

@@ -13,33 +13,51 @@ from mcp_proxy_conformance.fidelity.stages import RELAYED
 @requirement("RLY.cred.down.token")
 @on(RELAYED)
 def test_the_token_of_a_client_does_not_reach_the_upstream(bench: RelayBench) -> None:
-    """The upstream gets the client's token nowhere, in no encoding."""
+    """The upstream gets the client's token nowhere, in no encoding.
+
+    Not applicable over stdio, or if the relay declares to forward Authorization; inconclusive if
+    the relay does not serve the client.
+    """
     credentials.token_sent_on(bench).conclude()
 
 
 @requirement("RLY.cred.down.other")
 @on(RELAYED)
 def test_other_credentials_of_a_client_do_not_reach_the_upstream(bench: RelayBench) -> None:
-    """The upstream gets no cookie, key or session id of a client, in any encoding."""
+    """The upstream gets no cookie, key or session id of a client, in any encoding.
+
+    Headers that the relay declares to forward may be there. Not applicable over stdio, inconclusive
+    if the relay does not serve the client.
+    """
     credentials.others_sent_on(bench).conclude()
 
 
 @requirement("RLY.cred.down.query")
 @on(RELAYED)
 def test_no_token_is_in_a_url_of_the_upstream(bench: RelayBench) -> None:
-    """No URL that the upstream is asked for shows a token of the client or of the relay."""
+    """No URL that the upstream is asked for shows a token of the client or of the relay.
+
+    Not applicable over stdio, inconclusive if the relay does not serve a client with a token.
+    """
     credentials.in_urls(bench).conclude()
 
 
 @requirement("RLY.cred.up.token")
 @on(RELAYED, fresh=True)
 def test_credentials_of_the_upstream_do_not_reach_a_client(bench: RelayBench) -> None:
-    """No answer, header or error that a client gets shows a credential that the relay holds."""
+    """No answer, header or error that a client gets shows a credential that the relay holds.
+
+    Tools are listed and called while the upstream answers, refuses calls, and has ended.
+    Inconclusive if the relay does not list the tool `echo`.
+    """
     credentials.given_out(bench).conclude()
 
 
 @requirement("RLY.cred.up.log")
 @on(FEATURES)
 def test_no_log_message_shows_a_credential(bench: RelayBench) -> None:
-    """Log messages that a client gets show no credential that the relay holds."""
+    """Log messages that a client gets show no credential that the relay holds.
+
+    Every encoding is searched for. Not applicable if no log message arrives.
+    """
     credentials.logged(bench).conclude()

@@ -14,12 +14,19 @@ from mcp_proxy_conformance.run.subjects.relay import ValueBench
 )  # fmt: skip
 @on(GENERATED)
 def test_any_value_reaches_the_upstream_in_arguments(bench: ValueBench) -> None:
-    """Whatever JSON object a client sends as arguments, the upstream gets its value."""
+    """Whatever JSON object a client sends as arguments, the upstream gets its value.
+
+    Lone surrogates and numbers beyond doubles are not among them. A relay may refuse integers
+    beyond 53 bits by an error.
+    """
     bench.law("arguments").conclude()
 
 
 @requirement("RLY.down.structured.value")
 @on(GENERATED)
 def test_any_value_reaches_the_client_as_structured_content(bench: ValueBench) -> None:
-    """Whatever JSON object the upstream gives as structured content, the client gets its value."""
+    """Whatever JSON object the upstream gives as structured content, the client gets its value.
+
+    Structured content that does not arrive at all is not judged here.
+    """
     bench.law("structured").conclude()

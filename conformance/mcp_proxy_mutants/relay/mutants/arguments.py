@@ -17,10 +17,10 @@ BEYOND = "Infinity"
 
 
 def _bytes(change: Callable[[Json], bytes]) -> Around:
-    """Return a filter that writes the messages of calls in its own way."""
+    """Return a filter that sends calls as the bytes that `change` makes of their message."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Write a call anew, and forward it."""
+        """Forward a request, its body written anew if it is a call."""
         message = sent.message
         if message.get("method") == "tools/call":
             sent = replace(sent, body=change(message))
@@ -30,7 +30,7 @@ def _bytes(change: Callable[[Json], bytes]) -> Around:
 
 
 def _python_floats(message: Json) -> bytes:
-    """Return a message as Python writes it after reading numbers as its own."""
+    """Return a message as Python writes it after reading numbers as its own, such as Infinity."""
     return json.dumps(plain(message)).encode()
 
 
@@ -40,44 +40,50 @@ def _raw_surrogates(message: Json) -> bytes:
 
 
 def _raw_line_ends(message: Json) -> bytes:
-    """Return a message with line ends in texts as bytes, and not escaped."""
+    """Return a message with the line ends in its texts unescaped, which is not valid JSON."""
     return write(message).replace(rb"\n", b"\n")
 
 
 def _as_double(value: Json) -> Json:
-    """Return an integer as the nearest double has it."""
+    """Return an integer as that of the nearest double; any other value as it is."""
     if isinstance(value, Number) and value.is_integer:
         return Number(str(int(float(value))))
     return value
 
 
 def _as_text(value: Json) -> Json:
-    """Return an integer beyond those that doubles have exactly as a text."""
+    """Return an integer beyond 2^53 as a text; any other value as it is."""
     big = isinstance(value, Number) and value.is_integer and abs(int(value)) > 1 << 53
     return str(value) if big else value
 
 
 def _null_beyond(value: Json) -> Json:
-    """Return null for a number beyond those of doubles."""
+    """Return None for a number beyond those of doubles; any other value as it is."""
     if isinstance(value, Number) and number(float(value)) == BEYOND:
         return None
     return value
 
 
 def _nothing_below(value: Json) -> Json:
-    """Return 0 for a number that is smaller than those of doubles."""
+    """Return 0 for a number that is smaller than those of doubles; any other value as it is."""
     return Number("0") if isinstance(value, Number) and not float(value) else value
 
 
 def _rounded(value: Json) -> Json:
-    """Return a number with a fraction at 15 digits; one beyond doubles as it is."""
+    """Return a number with a fraction or an exponent at 15 digits; any other value as it is.
+
+    A number beyond doubles stays, too.
+    """
     if not isinstance(value, Number) or value.is_integer or number(float(value)) == BEYOND:
         return value
     return Number(f"{float(value):.{DIGITS}g}")
 
 
 def _cut(value: Json, most: int, instead: Callable[[Json], Json], level: int = 0) -> Json:
-    """Return a value with what is nested deeper than `most` levels replaced."""
+    """Return a value in which lists and objects below `most` levels are replaced by `instead`.
+
+    `instead` is called with each and returns what takes its place; `level` is the value's own.
+    """
     if not isinstance(value, dict | list):
         return value
     if level >= most:
@@ -88,7 +94,7 @@ def _cut(value: Json, most: int, instead: Callable[[Json], Json], level: int = 0
 
 
 def _without_empty(value: Json) -> Json:
-    """Return an object without members that are null or empty."""
+    """Return an object without members that are null or empty; any other value as it is."""
     if not isinstance(value, dict):
         return value
     return {
@@ -97,7 +103,7 @@ def _without_empty(value: Json) -> Json:
 
 
 def _guessed(text: str) -> Json:
-    """Return a number or a boolean for a text that looks like one."""
+    """Return the JSON value that a text spells, such as a number or a list; else the text."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -106,12 +112,15 @@ def _guessed(text: str) -> Json:
 
 
 def _printable(text: str) -> str:
-    """Return a text without control characters."""
+    """Return a text without characters that cannot be printed, except tabs and line ends."""
     return "".join(letter for letter in text if letter.isprintable() or letter in "\r\n\t ")
 
 
 def _replaced(text: str) -> str:
-    """Return a text with the replacement character for each lone surrogate."""
+    """Return a text with lone surrogates and question marks as replacement characters.
+
+    A text without lone surrogates is returned as it is.
+    """
     return (
         text.encode("utf-8", "replace").decode().replace("?", "\N{REPLACEMENT CHARACTER}")
         if any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -16,11 +16,11 @@ WAIT_S = 0.5
 
 
 def _answered_by_id() -> Around:
-    """Answer requests that are in progress under one id as the first of them is answered."""
+    """Return a filter that answers calls in progress under one id all as the first is answered."""
     running: dict[bytes, asyncio.Future[Got]] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a call, and answer as the first one in progress under its id."""
+        """Forward a call, and answer it as the first one in progress under its id."""
         if not is_call(sent):
             return await forward(sent)
         key = write(sent.message["id"])
@@ -40,7 +40,10 @@ def _answered_by_id() -> Around:
 
 
 def _swapped() -> Around:
-    """Exchange the answers of two calls of different clients that are in progress at once."""
+    """Return a filter that exchanges the answers of two clients' calls in progress at once.
+
+    A call waits up to half a second for another one's answer, else it gets its own.
+    """
     waiting: list[tuple[Sent, asyncio.Future[Got]]] = []
 
     async def around(sent: Sent, forward: Forward) -> Got:
@@ -68,10 +71,10 @@ def _swapped() -> Around:
 
 
 def _cancels(change: Callable[[Json], Json]) -> Up:
-    """Return a filter of the ids of requests that are cancelled."""
+    """Return a filter that changes the request ids in a client's cancellations."""
 
     def up(message: dict[str, Json]) -> Json:
-        """Change the id, if the message is a cancellation."""
+        """Change the request's id in a cancellation; return any other message as it is."""
         params = message.get("params") or {}
         if message.get("method") != "notifications/cancelled" or "requestId" not in params:
             return message
@@ -93,11 +96,14 @@ def _other_type(request_id: Json) -> Json:
 
 
 def _cancelling_all(*, by_end: bool) -> Around:
-    """Cancel the calls of all clients when one cancels, or, by its end, when one goes."""
+    """Return a filter that ends the calls of all clients when one cancels a request.
+
+    With `by_end`, it does so when one ends its session instead. Ended calls get an error.
+    """
     running: dict[int, asyncio.Task[Got]] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a call as a task, or end all such tasks."""
+        """Forward a call as a task; end all such tasks first if the request is the sign for it."""
         method = sent.message.get("method")
         ends = sent.method == "DELETE" if by_end else method == "notifications/cancelled"
         if ends:
@@ -123,11 +129,14 @@ def _cancelling_all(*, by_end: bool) -> Around:
 
 
 def _shared_answers(methods: tuple[str, ...]) -> Around:
-    """Answer what was asked before, by whomever, as it was answered then."""
+    """Return a filter that answers equal requests of these methods as the first one, of any client.
+
+    Requests are equal if method and params are, `_meta` aside.
+    """
     kept: dict[bytes, Got] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer from the kept ones."""
+        """Answer a request of these methods from the kept answers, under its own id."""
         message = sent.message
         if message.get("method") not in methods:
             return await forward(sent)
@@ -154,7 +163,10 @@ Route = Callable[[_Stream, list[_Stream]], list[_Stream]]
 
 
 def _routed(method: str, route: Route) -> Around:
-    """Put messages of a method on other streams of answers than the one they came on."""
+    """Return a filter that puts messages of a method on the streams that `route` chooses.
+
+    It is called with the stream on which a message came, and all that are open.
+    """
     streams: list[_Stream] = []
 
     async def mixed(session: str | None, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -179,7 +191,7 @@ def _routed(method: str, route: Route) -> Around:
             streams.remove(own)
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Mix the streams of answers."""
+        """Forward a request; a stream of answers gets the messages that are put on it."""
         got = await forward(sent)
         if got.events is None:
             return got
@@ -189,13 +201,13 @@ def _routed(method: str, route: Route) -> Around:
 
 
 def _misrouted(method: str, *, both: bool) -> Around:
-    """Put messages of a method that come on one client's streams on those of another.
+    """Return a filter that puts messages of a method on the streams of the other clients.
 
-    With `both`, they stay on the first one too. Without another client nothing is changed.
+    With `both`, they stay on their own stream too. Without another client nothing is changed.
     """
 
     def route(own: _Stream, streams: list[_Stream]) -> list[_Stream]:
-        """Choose the streams of other clients."""
+        """Return other clients' streams, with `both` its own too; its own alone without any."""
         others = [stream for stream in streams if stream.session != own.session]
         return [*others, *([own] if both else [])] if others else [own]
 
@@ -203,7 +215,7 @@ def _misrouted(method: str, *, both: bool) -> Around:
 
 
 def _doubled(method: str) -> Around:
-    """Send messages of a method on all streams of a client, though they came on one."""
+    """Return a filter that puts messages of a method on all streams of their client."""
     return _routed(
         method,
         lambda own, streams: [stream for stream in streams if stream.session == own.session],

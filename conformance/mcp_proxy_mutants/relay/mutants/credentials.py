@@ -16,27 +16,27 @@ OWN = "authorization"
 
 
 def _token(headers: Headers) -> str:
-    """Return the token of a request's headers; "" without one."""
+    """Return the Authorization of a request's headers without `Bearer `; "" without one."""
     return headers.get(OWN, "").removeprefix(SCHEME)
 
 
 def _sending(change: Callable[[Sent], Sent]) -> Around:
-    """Return a filter of requests that show credentials."""
+    """Return a filter that changes requests whose client shows a token."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Change a request, if its client shows a token."""
+        """Forward a request, changed if its client shows a token."""
         return await forward(change(sent) if _token(sent.headers) else sent)
 
     return around
 
 
 def _in_header(name: str, write: Callable[[str], str] = str) -> Around:
-    """Return a filter that puts the client's token into another header."""
+    """Return a filter that puts the client's token, written by `write`, into the header `name`."""
     return _sending(lambda sent: replace(sent, extra={name: write(_token(sent.headers))}))
 
 
 def forwards_credentials() -> Around:
-    """Return a filter that hands on the token and the cookies of a client."""
+    """Return a filter that sends on Authorization and cookies of a client that has a token."""
     return _sending(
         lambda sent: replace(
             sent,
@@ -46,7 +46,10 @@ def forwards_credentials() -> Around:
 
 
 def _in_params(place: Callable[[dict[str, Json], str], dict[str, Json]]) -> Around:
-    """Return a filter that puts the client's token into the params of each request."""
+    """Return a filter that puts the client's token into the params of each request that has some.
+
+    `place` is called with the params and the token, and returns the new params.
+    """
 
     def change(sent: Sent) -> Sent:
         """Change the params, if there are any."""
@@ -78,11 +81,14 @@ def _based(token: str) -> str:
 
 
 def _others(*names: str) -> Around:
-    """Return a filter that hands on headers of a client, of these names or of all but the usual."""
+    """Return a filter that sends a client's headers of these names on.
+
+    Without names it sends all but the usual ones, such as host, and Authorization.
+    """
     usual = ("host", "content-length", "content-type", "accept", OWN, "mcp-session-id")
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Hand headers on."""
+        """Forward a request with these headers of its client as further ones."""
         extra = {
             name: value
             for name, value in sent.headers.items()
@@ -97,7 +103,7 @@ def _asking_with_its_own() -> Around:
     """Return a filter that puts the relay's own token into the query, too."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Add the query."""
+        """Forward a request to a URL whose query has the relay's own token."""
         return await forward(replace(sent, query=f"access_token={quote(_token(sent.own))}"))
 
     return around
@@ -107,7 +113,7 @@ def _session_told() -> Around:
     """Return a filter that tells the upstream the id of the client's session."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Put the id into a header."""
+        """Forward a request with its client's session id, if any, as `x-client-session`."""
         own = sent.headers.get("mcp-session-id")
         return await forward(replace(sent, extra={"x-client-session": own}) if own else sent)
 
@@ -115,10 +121,13 @@ def _session_told() -> Around:
 
 
 def _telling(show: Callable[[Got, str], Got]) -> Around:
-    """Return a filter that tells the relay's own credential, by `show`, with each answer."""
+    """Return a filter of answers that shows the relay's own Authorization, if it has one.
+
+    `show` is called with the answer and that header's value, and returns the changed answer.
+    """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request, and tell the credential."""
+        """Forward a request, and show the relay's own credential, if it has one, in the answer."""
         got = await forward(sent)
         return show(got, sent.own[OWN]) if OWN in sent.own else got
 
@@ -126,14 +135,17 @@ def _telling(show: Callable[[Got, str], Got]) -> Around:
 
 
 def _logging(member: str) -> Around:
-    """Return a filter that puts the relay's own credential into a member of log messages."""
+    """Return a filter that puts the relay's own Authorization into that param of log messages.
+
+    Only log messages in streams are changed.
+    """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Change the log messages of a stream."""
+        """Forward a request, and change the log messages in the stream that answers it."""
         got = await forward(sent)
 
         def down(message: dict[str, Json], _: dict[str, Json]) -> Json:
-            """Change a log message."""
+            """Put the credential into a log message; return any other message as it is."""
             if message.get("method") != "notifications/message":
                 return message
             return message | {"params": message["params"] | {member: f"to {sent.own.get(OWN)}"}}
@@ -146,7 +158,7 @@ def _logging(member: str) -> Around:
 
 
 def _in_member(got: Got, name: str, change: Callable[[dict[str, Any]], Json]) -> Got:
-    """Return an answer with its result or error changed, if it has that."""
+    """Return an answer whose member `name` (result or error) is changed; unchanged without it."""
     message = got.message
     if not isinstance(message.get(name), dict):
         return got

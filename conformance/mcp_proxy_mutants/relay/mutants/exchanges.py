@@ -20,21 +20,21 @@ def is_call(sent: Sent) -> bool:
 
 
 def _as_first(sent: Sent, got: Got) -> Got:
-    """Return the answer to another request as that to this one."""
+    """Return the answer `got`, that of another request, as the answer to `sent`: with its id."""
     return replace(got.saying(got.message | {"id": sent.message["id"]}), session=sent.session)
 
 
 def _what(sent: Sent) -> bytes:
-    """Return what a call asks for, apart from its id and its `_meta`."""
+    """Return a call's tool and arguments as JSON text, to compare it with others."""
     params = sent.message.get("params") or {}
     return write({"name": params.get("name"), "arguments": params.get("arguments")})
 
 
 def _one_id() -> Around:
-    """Give every request the id 1 on the way up, and its own on the way down."""
+    """Return a filter that gives requests the id 1 on the way up, and their own on the way down."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Exchange the id."""
+        """Exchange the id of a request and of its answer; forward other messages unchanged."""
         message = sent.message
         if "id" not in message or "method" not in message:
             return await forward(sent)
@@ -45,7 +45,10 @@ def _one_id() -> Around:
 
 
 def shared_session() -> Around:
-    """Use the upstream session of the first client for every client, under the clients' own ids."""
+    """Return a filter that uses the first client's upstream session for all, under their own ids.
+
+    No session is ended upstream.
+    """
     first: list[str] = []
 
     async def around(sent: Sent, forward: Forward) -> Got:
@@ -77,7 +80,7 @@ def _tokens(token: Json) -> Up:
 
 
 def _sharing(up: Up) -> Around:
-    """Return a filter that shares the first session, and changes messages on the way up."""
+    """Return a filter that shares the first session, and changes messages on the way up by `up`."""
     shared = shared_session()
 
     async def around(sent: Sent, forward: Forward) -> Got:
@@ -88,10 +91,13 @@ def _sharing(up: Up) -> Around:
 
 
 def _twice(*, at_once: bool) -> Around:
-    """Send every call twice, at once or one after the other; the last answer counts."""
+    """Return a filter that sends every call twice, one after the other or `at_once`.
+
+    The answer to the call under its own id counts.
+    """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Send a call twice."""
+        """Send a call twice, and return the answer to the one under its own id."""
         if not is_call(sent):
             return await forward(sent)
         again = sent.saying(sent.message | {"id": "again"})
@@ -105,11 +111,11 @@ def _twice(*, at_once: bool) -> Around:
 
 
 def _kept_answers() -> Around:
-    """Answer a call that equals an earlier one as that was answered."""
+    """Return a filter that answers a call like the first equal one, of whatever client."""
     kept: dict[bytes, Got] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer from the kept ones."""
+        """Answer a call from the kept answers, under its own id."""
         if not is_call(sent):
             return await forward(sent)
         key = _what(sent)
@@ -121,7 +127,10 @@ def _kept_answers() -> Around:
 
 
 def _joined_calls() -> Around:
-    """Answer equal calls of one session that come at once, or in quick succession, by one."""
+    """Return a filter that sends one of the equal calls of a session, and answers all by it.
+
+    Those count that come while it is in progress or up to 0.3 s later.
+    """
     running: dict[Key, asyncio.Future[Got]] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
@@ -141,7 +150,10 @@ def _joined_calls() -> Around:
 
 
 def _impatient(*, cancels: bool) -> Around:
-    """Send a call again that is not answered in time; with `cancels`, the first is given up."""
+    """Return a filter that sends a call again that is not answered within 0.3 s.
+
+    The first answer counts; with `cancels`, the first call is given up.
+    """
 
     async def around(sent: Sent, forward: Forward) -> Got:
         """Wait a little, then send the call again; the first answer counts."""
@@ -162,7 +174,7 @@ def _impatient(*, cancels: bool) -> Around:
 
 
 def _persistent(most: int) -> Around:
-    """Send a call again, up to `most` times, whose connection broke."""
+    """Return a filter that sends a call again, up to `most` times, while its connection breaks."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
         """Send a call until it is answered."""
@@ -179,7 +191,10 @@ def _persistent(most: int) -> Around:
 
 
 async def _new_session(sent: Sent, forward: Forward, opening: Sent) -> str | None:
-    """Begin a session of the upstream as it was begun before; return its id."""
+    """Begin a session of the upstream by the earlier handshake `opening`; return its id.
+
+    `sent` is the request that needs it; None is returned if the upstream gives no id.
+    """
     got = await forward(replace(opening, session=None))
     ready = replace(sent, session=got.session).saying(
         {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -189,12 +204,15 @@ async def _new_session(sent: Sent, forward: Forward, opening: Sent) -> str | Non
 
 
 def _renewing(calls: int) -> Around:
-    """Renew a session that has ended, and send the call in it anew, so many times."""
+    """Return a filter that renews a session upon a 404, and sends the call anew `calls` times.
+
+    With 0 the call is answered with an empty result instead.
+    """
     opening: list[Sent] = []
     renewed: dict[str | None, str | None] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request in the session that has taken the place of its own."""
+        """Forward a request in the session that replaces its own; renew that upon a call's 404."""
         if sent.message.get("method") == "initialize":
             opening[:] = [sent]
             return await forward(sent)
@@ -216,10 +234,10 @@ def _renewing(calls: int) -> Around:
 
 
 def _unaware() -> Around:
-    """Answer a 404 as an error of JSON-RPC, so that nobody renews the session."""
+    """Return a filter that answers a 404 as a JSON-RPC error, so that nobody renews the session."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Replace a 404."""
+        """Forward a request, and replace a 404 by a JSON-RPC error with status 200."""
         got = await forward(sent)
         if got.status != NOT_FOUND or "id" not in sent.message:
             return got
@@ -231,12 +249,12 @@ def _unaware() -> Around:
 
 
 def _stubborn() -> Around:
-    """Go on with the first session of all, whatever sessions are begun later."""
+    """Return a filter that uses the first session of all, once a 404 came, for all that follows."""
     first: list[str] = []
     refused: Counter[str] = Counter()
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request in the first session, unless it is the only one so far."""
+        """Forward a request in the first session, if there was a 404 and it is not a handshake."""
         if sent.message.get("method") != "initialize" and refused:
             return replace(await forward(replace(sent, session=first[0])), session=sent.session)
         got = await forward(sent)

@@ -15,10 +15,11 @@ def _glossing(method: str, invent: Invent, *, refusals: bool, losses: bool) -> A
     """Return a filter that answers a method with an invented result where the upstream fails.
 
     `refusals` are answers with an HTTP status of errors, `losses` are lost or broken answers.
+    `invent` is called with the answer, None without one, and returns the result.
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request, and gloss over its failure."""
+        """Forward a request and gloss over its failure; Unreachable for one to be left."""
         message = sent.message
         if message.get("method") != method:
             return await forward(sent)
@@ -42,7 +43,7 @@ def _glossing(method: str, invent: Invent, *, refusals: bool, losses: bool) -> A
 
 
 def _failing_pages() -> Around:
-    """End a list at a page that fails, as if it were the end."""
+    """Return a filter that ends a list of tools at a page that fails, as if it were the end."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
         """Answer a failed page after the first with no tools."""
@@ -69,7 +70,7 @@ def _null(_: Got | None) -> Json:
 
 
 def _page(got: Got | None) -> Json:
-    """Return a result with the body of the answer as its text."""
+    """Return a result with the body of the answer as its text, empty without an answer."""
     text = got.body.decode("utf-8", "replace") if got is not None else ""
     return {"content": [{"type": "text", "text": text}]}
 

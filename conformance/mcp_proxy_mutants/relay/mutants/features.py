@@ -9,7 +9,10 @@ from mcp_proxy_mutants.relay.places import answered, is_text, without
 
 
 def _answering(method: str, result: Json) -> Callable[[], Around]:
-    """Return a maker of a filter that answers requests of a method by itself."""
+    """Return a maker of a filter that answers requests of a method by itself.
+
+    `result` has the answer's member `result` or `error`.
+    """
 
     async def around(sent: Sent, forward: Forward) -> Got:
         """Answer a request of that method, forward every other one."""
@@ -23,24 +26,24 @@ def _answering(method: str, result: Json) -> Callable[[], Around]:
 
 
 def _declaring(change: Callable[[dict[str, Json]], Json]) -> Down:
-    """Return a filter of the capabilities that are declared."""
+    """Return a filter that changes the capabilities that the upstream declares in a handshake."""
     return answered("initialize", lambda result: result | {
         "capabilities": change(result.get("capabilities", {}))
     })  # fmt: skip
 
 
 def _each(method: str, name: str, change: Callable[[Sequence[Json]], Json]) -> Down:
-    """Return a filter of a list in the results of a method."""
+    """Return a filter that changes the list `name` in results of a method, as a whole."""
     return answered(
         method, lambda result: result | {name: change(result[name])} if name in result else result
     )
 
 
 def _asking(method: str, change: Callable[[dict[str, Json]], Json]) -> Up:
-    """Return a filter of the params of the requests of a method."""
+    """Return a filter that changes the params, {} without any, of requests of a method."""
 
     def up(message: dict[str, Json]) -> Json:
-        """Change the params, if the message is such a request."""
+        """Change the params of a request of that method; return any other message as it is."""
         if message.get("method") != method:
             return message
         return message | {"params": change(message.get("params") or {})}
@@ -49,7 +52,7 @@ def _asking(method: str, change: Callable[[dict[str, Json]], Json]) -> Up:
 
 
 def _ascii(value: Json) -> Json:
-    """Return a value with the texts in it in ASCII, what is not in it left out."""
+    """Return a value whose texts have lost all characters beyond ASCII."""
     return mapped(
         value, lambda each: each.encode("ascii", "ignore").decode() if is_text(each) else each
     )

@@ -34,7 +34,7 @@ def _first_again(result: dict[str, Json]) -> Json:
 
 
 def _overlapping() -> Around:
-    """Begin each page after the first with the tool that the page before it ended with."""
+    """Return a filter that begins each later page with the last tool of the page before."""
     last: list[Json] = []
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
@@ -54,7 +54,7 @@ def _overlapping() -> Around:
 
 
 def _cursor(change: Callable[[str], str]) -> Up:
-    """Return a filter of the cursors that the upstream gets."""
+    """Return a filter that changes the cursors of lists of tools on their way up."""
 
     def up(message: dict[str, Json]) -> Json:
         """Change the cursor, if there is one."""
@@ -67,9 +67,9 @@ def _cursor(change: Callable[[str], str]) -> Up:
 
 
 async def _all_pages(sent: Sent, forward: Forward, goes_on: Callable[[Json], bool]) -> Got:
-    """Return the first page with the tools of those that follow it, as long as one goes on.
+    """Return the first page with the tools of those that follow, while `goes_on` holds of a page.
 
-    A page that fails takes the place of all.
+    It is called with each page's result. A page that fails takes the place of all.
     """
     got = await forward(sent)
     result = got.message.get("result")
@@ -89,10 +89,10 @@ async def _all_pages(sent: Sent, forward: Forward, goes_on: Callable[[Json], boo
 
 
 def joins(goes_on: Callable[[Json], bool]) -> Around:
-    """Return a filter that joins all pages of tools, as long as a page's result goes on."""
+    """Return a filter that joins pages of tools into one, while `goes_on` holds of a result."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Join the pages, if the tools are asked for."""
+        """Forward a request; answer one for tools by all pages as one."""
         if sent.message.get("method") != "tools/list":
             return await forward(sent)
         return await _all_pages(sent, forward, goes_on)
@@ -101,10 +101,13 @@ def joins(goes_on: Callable[[Json], bool]) -> Around:
 
 
 def _circle(again: Callable[[dict[str, Json]], str]) -> Around:
-    """Return a filter that gives the last page a cursor, made from the request's params."""
+    """Return a filter that gives the last page a cursor, which leads to the first page.
+
+    `again` is called with the request's params and returns the cursor, which begins with `relay-`.
+    """
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Give a page without a cursor one."""
+        """Give a page without a cursor one that `again` makes."""
         params = asked.get("params") or {}
         return answered(
             "tools/list",
@@ -126,35 +129,44 @@ def _cursor_lost(result: dict[str, Json]) -> Json:
 
 
 def _loose(schema: Json) -> Json:
-    """Return a schema without `required` and bounds, at any depth."""
+    """Return one schema without `required`, bounds and the like; any other value as it is.
+
+    For `mapped`, which applies it at any depth.
+    """
     if not isinstance(schema, dict):
         return schema
     return without(schema, "required", "additionalProperties", "minimum", "maximum", "pattern")
 
 
 def _strict(schema: Json) -> Json:
-    """Return a schema of objects, at any depth, that allows no members but those it names."""
+    """Return a schema with properties so that it requires all of these and allows no others.
+
+    Any other value is returned as it is; `mapped` applies this at any depth.
+    """
     if isinstance(schema, dict) and isinstance(schema.get("properties"), dict):
         return schema | {"additionalProperties": False, "required": [*schema["properties"]]}
     return schema
 
 
 def _integers(schema: Json) -> Json:
-    """Return a schema that has `integer` where the other has `number`."""
+    """Return a schema of type number as one of type integer; any other value as it is."""
     if isinstance(schema, dict) and schema.get("type") == "number":
         return schema | {"type": "integer"}
     return schema
 
 
 def _each_required(schema: Json) -> Json:
-    """Return a schema with `required` as a boolean of each property, as draft 3 had it."""
+    """Return a schema with properties with `required` true, as in draft 3; others as they are."""
     if not isinstance(schema, dict) or not isinstance(schema.get("properties"), dict):
         return schema
     return schema | {"required": True}
 
 
 def _fetching(method: str) -> Around:
-    """Return a filter that requests the URL of each $ref that it has seen, upon a method."""
+    """Return a filter that requests the URL of each $ref in listed tools upon requests of a method.
+
+    An URL that does not answer within 2 s is ignored.
+    """
     urls: set[str] = set()
 
     def note(schema: Json) -> Json:
@@ -178,7 +190,10 @@ def _fetching(method: str) -> Around:
 
 
 def _cached(most: int) -> Around:
-    """Return a filter that answers for tools from its first answer, `most` times in a row."""
+    """Return a filter that answers for the first page of tools by a kept one, `most` times.
+
+    Then the page is asked for again, and kept.
+    """
     kept: list[Got] = []
     used = [0]
 
@@ -199,10 +214,13 @@ def _cached(most: int) -> Around:
 
 
 def _silent(streams: str) -> Around:
-    """Return a filter that leaves out notifications of changed tools on the streams of a method."""
+    """Return a filter that leaves out notifications of changed tools on certain streams.
+
+    `streams` is "all", or "own" for those of listening clients.
+    """
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Leave such a notification out."""
+        """Return None for a notification of changed tools on such a stream, else the message."""
         changed = message.get("method") == "notifications/tools/list_changed"
         there = streams == "all" or (streams == "own") != bool(asked)
         return None if changed and there else message

@@ -26,10 +26,10 @@ Items = list[dict[str, Any]]
 
 
 def _envelope(change: Callable[[dict[str, Json]], dict[str, Json]]) -> Down:
-    """Return a filter of the answers to calls, as whole messages."""
+    """Return a filter that changes the answers to calls, as whole messages."""
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Change an answer."""
+        """Change an answer to a call; return any other message as it is."""
         answer = "result" in message or "error" in message
         return change(message) if asked.get("method") == "tools/call" and answer else message
 
@@ -37,7 +37,7 @@ def _envelope(change: Callable[[dict[str, Json]], dict[str, Json]]) -> Down:
 
 
 def _result_of(change: Callable[[Json], Json]) -> Down:
-    """Return a filter that turns errors into results."""
+    """Return a filter that turns errors of calls into results, which `change` makes of them."""
     return _envelope(
         lambda message: (
             without(message, "error") | {"result": change(message["error"])}
@@ -48,7 +48,7 @@ def _result_of(change: Callable[[Json], Json]) -> Down:
 
 
 def _error_of_result(message: dict[str, Json]) -> dict[str, Json]:
-    """Return an answer with a JSON-RPC error for a result that says isError."""
+    """Return an answer with a JSON-RPC error for a result that says isError; another as it is."""
     result = message.get("result") or {}
     if result.get("isError") is not True:
         return message
@@ -58,7 +58,7 @@ def _error_of_result(message: dict[str, Json]) -> dict[str, Json]:
 
 
 def _merged(content: Items) -> Items:
-    """Return content with texts that follow one another as one."""
+    """Return content in which texts that follow one another are one, on lines of their own."""
     merged: Items = []
     for item in content:
         if merged and item.get("type") == merged[-1].get("type") == "text":
@@ -80,12 +80,12 @@ def _as_link_text(item: Json) -> Json:
 
 
 def _inside(item: Json, change: Callable[[dict[str, Json]], Json]) -> Json:
-    """Return an embedded resource, changed."""
+    """Return a content item with its embedded resource changed; one without a resource as it is."""
     return item | {"resource": change(item["resource"])} if "resource" in item else item
 
 
 def _decoded(resource: dict[str, Json]) -> Json:
-    """Return a resource with its data as text."""
+    """Return a resource with its `blob` as `text`, decoded; one without as it is."""
     if "blob" not in resource:
         return resource
     text = base64.b64decode(resource["blob"]).decode("utf-8", "replace")
@@ -93,7 +93,7 @@ def _decoded(resource: dict[str, Json]) -> Json:
 
 
 def _annotated(change: Callable[[dict[str, Json]], Json]) -> Down:
-    """Return a filter of the annotations of content items that have any."""
+    """Return a filter that changes the annotations of content items that have any."""
     return items(
         lambda content: [
             item | {"annotations": change(item["annotations"])} if "annotations" in item else item
@@ -103,27 +103,27 @@ def _annotated(change: Callable[[dict[str, Json]], Json]) -> Down:
 
 
 def _double(value: Json) -> Json:
-    """Return a number as the nearest double has it."""
+    """Return an integer as that of the nearest double; any other value as it is."""
     if not isinstance(value, Number):
         return value
     return Number(str(int(float(value)))) if value.is_integer else value
 
 
 def _without_null(value: Json) -> Json:
-    """Return an object without null members."""
+    """Return an object without null members; any other value as it is."""
     if not isinstance(value, dict):
         return value
     return {name: inner for name, inner in value.items() if inner is not None}
 
 
 def _standard(code: Json) -> Json:
-    """Return a code of JSON-RPC, for another one that of internal errors."""
+    """Return an error code that JSON-RPC defines as it is, and -32603 for any other."""
     standard = isinstance(code, Number) and code.startswith(("-326", "-327"))
     return code if standard else Number("-32603")
 
 
 def _is_empty(error: dict[str, Json]) -> bool:
-    """Whether the data of an error are what Python takes for false, or 0."""
+    """Whether the data of an error are missing, null, false, 0 or empty."""
     data = error.get("data")
     return not data or data == Number("0")
 

@@ -16,10 +16,13 @@ SUBSCRIBE, SET_LEVEL = "resources/subscribe", "logging/setLevel"
 
 
 def _down(method: str, change: Callable[[dict[str, Json]], Json]) -> Down:
-    """Return a filter of the params of the upstream's messages of a method."""
+    """Return a filter that changes the params of the upstream's messages of a method.
+
+    `change` gets {} if there are none.
+    """
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Change the params, if the message is such a one."""
+        """Change the params of a message of that method; return another message as it is."""
         del asked
         if message.get("method") != method:
             return message
@@ -29,10 +32,13 @@ def _down(method: str, change: Callable[[dict[str, Json]], Json]) -> Down:
 
 
 def _up(method: str, change: Callable[[dict[str, Json]], Json]) -> Up:
-    """Return a filter of the params of a client's messages of a method."""
+    """Return a filter that changes the params of a client's messages of a method.
+
+    `change` gets {} if there are none.
+    """
 
     def up(message: dict[str, Json]) -> Json:
-        """Change the params, if the message is such a one."""
+        """Change the params of a message of that method; return another message as it is."""
         if message.get("method") != method:
             return message
         return message | {"params": change(message.get("params") or {})}
@@ -41,12 +47,15 @@ def _up(method: str, change: Callable[[dict[str, Json]], Json]) -> Up:
 
 
 def _losing(*methods: str) -> Down:
-    """Return a filter that leaves the upstream's messages of some methods out."""
+    """Return a filter that leaves out the upstream's messages of these methods."""
     return lambda message, _: None if message.get("method") in methods else message
 
 
 def _answering(method: str) -> Callable[[], Around]:
-    """Return a maker of a filter that takes a client's messages of a method and sends none on."""
+    """Return a maker of a filter that sends no client's message of a method on.
+
+    A request is answered with an empty result, a notification with status 202.
+    """
 
     async def around(sent: Sent, forward: Forward) -> Got:
         """Answer a request of that method with an empty result, forward every other message."""
@@ -62,10 +71,13 @@ def _answering(method: str) -> Callable[[], Around]:
 
 
 def _late(*, every: bool) -> Callable[[], Around]:
-    """Return a maker of a filter that sends progress after the answer: all of it, or the last."""
+    """Return a maker of a filter that sends all progress of a call after its answer.
+
+    Unless `every`, the last progress is repeated there instead.
+    """
 
     async def moved(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the messages of a stream, progress at its end."""
+        """Yield the messages of a stream, then the late progress."""
         late: list[bytes] = []
         async for event in events:
             if read(event).get("method") == PROGRESS:
@@ -77,7 +89,7 @@ def _late(*, every: bool) -> Callable[[], Around]:
             yield event
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Move the progress in streams of calls."""
+        """Forward a request, with the progress in the stream of a POST moved."""
         got = await forward(sent)
         if got.events is None or sent.method != "POST":
             return got
@@ -87,7 +99,7 @@ def _late(*, every: bool) -> Callable[[], Around]:
 
 
 def _answers(change: Callable[[dict[str, Json]], Json]) -> Up:
-    """Return a filter of a client's answers to the upstream."""
+    """Return a filter that changes a client's answers to the upstream, as whole messages."""
 
     def up(message: dict[str, Json]) -> Json:
         """Change a message without a method."""
@@ -97,7 +109,7 @@ def _answers(change: Callable[[dict[str, Json]], Json]) -> Up:
 
 
 def _broadcast() -> Around:
-    """Send what one listening client gets to all of them."""
+    """Return a filter that sends what one listening client gets to all listening clients."""
     queues: list[asyncio.Queue[bytes]] = []
     tasks: set[asyncio.Task[None]] = set()
 
@@ -122,7 +134,7 @@ def _broadcast() -> Around:
             queues.remove(own)
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Share the streams at GET."""
+        """Forward a request; a stream at GET gets the messages of all such streams."""
         got = await forward(sent)
         if sent.method != "GET" or got.events is None:
             return got
@@ -132,7 +144,10 @@ def _broadcast() -> Around:
 
 
 def _deaf() -> Around:
-    """Open no stream at the upstream for a client that listens."""
+    """Return a filter that opens no stream at the upstream for a client that listens.
+
+    The client gets a stream without messages.
+    """
 
     async def silence() -> AsyncIterator[bytes]:
         """Yield nothing until the client is gone."""
@@ -150,7 +165,7 @@ def _deaf() -> Around:
 
 
 def _declaring(*names: str) -> Up:
-    """Return a filter that declares these capabilities for every client."""
+    """Return a filter that declares these capabilities upstream for every client."""
     more: dict[str, Any] = {name: {} for name in names}
     return _up("initialize", lambda params: params | {
         "capabilities": more | params.get("capabilities", {})

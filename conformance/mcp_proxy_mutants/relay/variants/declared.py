@@ -1,4 +1,4 @@
-"""Variants of the relay that a target file declares: joined pages, a prefix, a filter, no news."""
+"""Variants of the relay that a target file declares: joined pages, a prefix, no notifications."""
 
 from mcp_proxy_mutants.relay.changed import Around, by_message
 from mcp_proxy_mutants.relay.json_text import Json, Number
@@ -11,7 +11,7 @@ PREFIX, SUFFIX = "up_", "_2"
 
 
 def _prefixed() -> Around:
-    """List every tool with a prefix, and call it without."""
+    """Return a filter that lists every tool with a prefix, and calls it without."""
     return by_message(
         called(lambda params: params | {"name": str(params.get("name")).removeprefix(PREFIX)}),
         listed(lambda tool: tool | {"name": f"{PREFIX}{tool['name']}"}),
@@ -19,7 +19,7 @@ def _prefixed() -> Around:
 
 
 def _no_news(result: dict[str, Json]) -> Json:
-    """Return the result of a handshake without a promise of news on tools."""
+    """Return the result of a handshake that does not promise notifications of changed tools."""
     offered = result.get("capabilities", {})
     if "tools" not in offered:
         return result
@@ -28,7 +28,7 @@ def _no_news(result: dict[str, Json]) -> Json:
 
 
 def _quiet() -> Around:
-    """Promise no news of tools, and tell none."""
+    """Return a filter that promises no notifications of changed tools, and leaves them out."""
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
         """Change the handshake; leave notifications of changed tools out."""
@@ -40,7 +40,7 @@ def _quiet() -> Around:
 
 
 def _promise_nothing(result: dict[str, Json]) -> Json:
-    """Return the result of a handshake without a promise of any notification."""
+    """Return the result of a handshake that promises no notification, no log, no subscription."""
     offered = {
         name: without(offer, "listChanged", "subscribe")
         for name, offer in result.get("capabilities", {}).items()
@@ -50,7 +50,10 @@ def _promise_nothing(result: dict[str, Json]) -> Json:
 
 
 def _silent() -> Around:
-    """Promise no notifications, tell none, and refuse what would bring some."""
+    """Return a filter that promises no notifications and leaves them out.
+
+    Log levels and subscriptions, which would bring some, are refused.
+    """
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
         """Leave notifications out; change the handshake; refuse levels and subscriptions."""
@@ -65,7 +68,7 @@ def _silent() -> Around:
 
 
 def _declaring_nothing(message: dict[str, Json]) -> Json:
-    """Return a message; a handshake declares no capabilities of the client."""
+    """Return a message; in a handshake the client declares no capabilities."""
     if message.get("method") != "initialize":
         return message
     return message | {"params": message["params"] | {"capabilities": {}}}

@@ -33,25 +33,28 @@ LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "e
 
 
 def _sorted(value: Json) -> Json:
-    """Return an object with its members by name."""
+    """Return an object with its members by name; any other value as it is."""
     return dict(sorted(value.items())) if isinstance(value, dict) else value
 
 
 def _ordered() -> Around:
-    """Write the members of every message by name, except those of schemas and of their own."""
+    """Return a filter that writes the members of every object of every message by name."""
     return by_message(lambda message: mapped(message, _sorted),
                       lambda message, _: mapped(message, _sorted))  # fmt: skip
 
 
 def _short(value: Json) -> Json:
-    """Return a number with a fraction of zeros without it, such as 1 for 1.0."""
+    """Return a number that ends in `.0` without that, as 1 for 1.0; other values as they are."""
     if isinstance(value, Number) and value.endswith(".0") and value.count(".") == 1:
         return Number(value.removesuffix(".0"))
     return value
 
 
 def _nearest(value: Json) -> Json:
-    """Return a decimal as the shortest text of its double; one beyond doubles as it is."""
+    """Return a decimal in the shortest spelling of its double; any other value as it is.
+
+    A number beyond or below those of doubles stays, too.
+    """
     if not isinstance(value, Number) or value.is_integer:
         return value
     double = float(value)
@@ -60,15 +63,15 @@ def _nearest(value: Json) -> Json:
 
 
 def _noted(value: dict[str, Any]) -> Json:
-    """Return an object with a note of the relay's in `_meta`."""
+    """Return an object with a note of the relay's own in its `_meta`."""
     return value | {"_meta": (value.get("_meta") or {}) | NOTE}
 
 
 def _annotated() -> Around:
-    """Add a note to every tool and to every result of a call."""
+    """Return a filter that adds a note in `_meta` to every listed tool and result of a call."""
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Add it to what the answer holds."""
+        """Add the note to the tools of a list, or to the result of a call."""
         return returned(_noted)(listed(_noted)(message, asked), asked)
 
     return by_message(down=down)
@@ -80,7 +83,7 @@ def _introduced(result: dict[str, Json]) -> Json:
 
 
 def _wrapped_cursors() -> Around:
-    """Give clients cursors of the relay's own, and the upstream its own again."""
+    """Return a filter that gives clients cursors of its own, and the upstream its own again."""
     mark = "relay:"
 
     def up(message: dict[str, Json]) -> Json:
@@ -101,7 +104,7 @@ def _wrapped_cursors() -> Around:
 
 
 def _as_tool_error() -> Around:
-    """Tell JSON-RPC errors of calls as results that say isError."""
+    """Return a filter that turns JSON-RPC errors of calls into results that say isError."""
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
         """Turn an error into a result."""
@@ -114,7 +117,7 @@ def _as_tool_error() -> Around:
 
 
 def _strict(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-    """Return an error for a call's result with content of an unknown type."""
+    """Return an error for a call's result with content of an unknown type; others unchanged."""
     result = message.get("result")
     if asked.get("method") != "tools/call" or not isinstance(result, dict):
         return message
@@ -125,7 +128,10 @@ def _strict(message: dict[str, Json], asked: dict[str, Json]) -> Json:
 
 
 def _named_sources(message: dict[str, Json], _: dict[str, Json]) -> Json:
-    """Return a message, of progress without its total; texts of news begin with their source."""
+    """Return a message; loggers, and messages of progress, begin with a name of their source.
+
+    Progress also loses its total.
+    """
     params = message.get("params") or {}
     if message.get("method") == "notifications/message":
         return message | {"params": params | {"logger": f"relay/{params['logger']}"}}
@@ -136,11 +142,14 @@ def _named_sources(message: dict[str, Json], _: dict[str, Json]) -> Json:
 
 
 def _one_level() -> Around:
-    """Keep one log level for all clients, that of the latest who set one, and apply it here."""
+    """Return a filter that keeps one log level for all clients: that of the latest who set one.
+
+    The upstream's level is the lowest; messages below the kept one are left out here.
+    """
     latest = ["debug"]
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Keep a level that is set; leave log messages below it out of a stream."""
+        """Keep a level that is set and accepted; leave log messages below it out of streams."""
         message = sent.message
         if message.get("method") == "logging/setLevel":
             params = message["params"]
@@ -154,7 +163,7 @@ def _one_level() -> Around:
         return replace(got, events=changed_events(got.events, down, {}))
 
     def down(message: dict[str, Json], _: dict[str, Json]) -> Json:
-        """Leave a log message below the level out."""
+        """Return None for a log message below the kept level, else the message."""
         if message.get("method") != "notifications/message":
             return message
         level = message["params"]["level"]
@@ -164,7 +173,7 @@ def _one_level() -> Around:
 
 
 def _without_meta(message: dict[str, Json]) -> Json:
-    """Return a message without `_meta`, but for the progress token."""
+    """Return a message without the `_meta` of its params, but for the progress token."""
     params = message.get("params")
     if not isinstance(params, dict) or "_meta" not in params:
         return message
