@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -49,6 +49,8 @@ class ValueBench:
 
 SECOND = "#second"
 PASS_EXCERPT, EXCERPT = 4, 40
+AHEAD = 4
+"""Relays that are started before their first check, while earlier checks wait."""
 UNLOCKED = CitedLocks(called=[], refused=[], skipped={}, unproven={})
 
 
@@ -73,6 +75,10 @@ class DrivenRelay(Subject):
         self._out, self._scratch = out, scratch
         self._confirm, self._keep = confirm, keep
         self._started: dict[str, StartedRelay] = {}
+        self._coming: dict[str, Place] = {}
+        self._ahead: dict[str, Future[StartedRelay]] = {}
+        self._folders = 0
+        self._crew = ThreadPoolExecutor(1, "relays")
         self._cited: list[CitedStage] = []
         self._uses = Counter[str]()
         self._marks: dict[str, int] = {}
@@ -110,9 +116,15 @@ class DrivenRelay(Subject):
         return Probed()
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
-        """Count the checks of each applicable place; its relay ends after the last one."""
+        """Count the checks of each applicable place, and begin to start relays ahead.
+
+        A place's relay ends after its last check.
+        """
         del partial_run
-        self.count(self.applicable(places))
+        applicable = self.applicable(places)
+        self.count(applicable)
+        self._coming = {place.name: place for place in applicable}
+        self._start_ahead()
 
     def count(self, places: Sequence[Place]) -> None:
         """Set how many checks use each place, forgetting earlier counts."""
@@ -188,38 +200,54 @@ class DrivenRelay(Subject):
         """End every relay, and keep their logs beside the report."""
         if self._laws is not None:
             self._laws.close()
-        for relay in self._started.values():
-            relay.close()
-        self._started.clear()
+        self._coming.clear()
+        for name in [*self._started]:
+            self._end(name)
+        for ahead in self._ahead.values():
+            if not ahead.cancel() and ahead.exception() is None:
+                ahead.result().close()
+        self._crew.shutdown()
         for log in sorted(self._scratch.rglob("relay.*")):
             keep_log(log, self._out / LOGS / log.parent.name)
         if not self._keep:
             remove(self._scratch)
 
     def _end(self, name: str) -> None:
-        """End the relay of that name, and the second one beside it."""
+        """End the relay of that name, and the second one beside it, while the run goes on."""
         for each in (name, name + SECOND):
             if (relay := self._started.pop(each, None)) is not None:
-                relay.close()
+                self._crew.submit(relay.close)
 
     def _relay(self, name: str, place: Place) -> StartedRelay:
         """Return the relay kept under this name, started for the place's world if needed."""
         if name not in self._started:
-            began = time.monotonic()
-            folder = self._scratch / f"relay-{len(self._cited) + 1}"
-            relay = StartedRelay(self.target, given_at(place.world), folder)
+            relay = (self._ahead.pop(name, None) or self._starting(place)).result()
+            self._coming.pop(name, None)
+            self._start_ahead()
             number = sum(cited.name == place.name for cited in self._cited) + 1
             self._cited.append(
                 CitedStage(
                     place=place.name if number == 1 else f"{place.name} {number}",
                     name=place.name, stage=place.world.id, armed=UNLOCKED,
-                    seconds=round(time.monotonic() - began, 4),
+                    seconds=round(relay.seconds, 4),
                 )
             )  # fmt: skip
             self._started[name] = relay
             if (own := self.target.case) is not None:
                 relay.answer_as(own)
         return self._started[name]
+
+    def _starting(self, place: Place) -> Future[StartedRelay]:
+        """Begin to start a relay for the place's world, after those that are starting."""
+        self._folders += 1
+        folder = self._scratch / f"relay-{self._folders}"
+        return self._crew.submit(StartedRelay, self.target, given_at(place.world), folder)
+
+    def _start_ahead(self) -> None:
+        """Begin to start the relays of the next places that have none."""
+        for place in [*self._coming.values()][:AHEAD]:
+            if place.name not in self._ahead and place.name not in self._started:
+                self._ahead[place.name] = self._starting(place)
 
 
 def each_relay_case(area: str) -> pytest.MarkDecorator:
