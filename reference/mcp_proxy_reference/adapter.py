@@ -75,8 +75,9 @@ class Target:
     def api(self, method: str, path: str, body: Json | None = None) -> Json:
         """Call the operator API and return its JSON answer; `path` is what follows `/api/v1`.
 
-        The body is sent for POST only. HTTP 409 raises RefusedError, another error status
-        RuntimeError; an answer is awaited for 10 s at most.
+        The path begins with a slash. Only a POST has a body, `{}` if none is given. HTTP 409
+        raises RefusedError, another error status RuntimeError; an answer is awaited for 10 s at
+        most.
         """
         request = urllib.request.Request(  # noqa: S310 - our own loopback URL
             self.url.removesuffix("/mcp") + "/api/v1" + path,

@@ -138,9 +138,10 @@ def merge(*, files: tuple[Path, ...], out: Path) -> None:
     """Make one report of the parts of a run.
 
     Parts are made by `run --shard 1/3`, `2/3` and `3/3`, for example. They must agree in the
-    target and its version, the profile, and this version of the suite. With every part, the report
-    is that of a whole run; otherwise it is partial and lists the missing parts. Do not merge runs
-    on different platforms: they are not parts of one run. The exit code is that of the merged run.
+    target (its name, version, file and capabilities), the profile, the checks, the deviations and
+    this version of the suite. With every part, the report is that of a whole run; otherwise it is
+    partial and lists the missing parts. Do not merge runs on different platforms: they are not
+    parts of one run. The exit code is that of the merged run.
     """
     # Merging judges again, and imports all that a run does; rendering a report does not.
     from mcp_proxy_conformance.run.merged_shards import merged  # noqa: PLC0415

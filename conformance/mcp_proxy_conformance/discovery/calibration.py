@@ -146,7 +146,10 @@ def absent_against_false(ask: Ask, cut: Cut = lambda _: None) -> tuple[ByteDiffe
 
 
 def path_in_words(path: Path) -> str:
-    """Render a path as text: `text.tools[forge:zorvik_list].score`."""
+    """Render a path as text: `text.tools[forge:zorvik_list].score`, and an index as `.3`.
+
+    An entry is only `[name]` if the name contains the server's.
+    """
     return "".join(_step_text(step) for step in path).removeprefix(".")
 
 

@@ -151,7 +151,7 @@ def compare_with_policy(
 def has_sentence(text: str, own: str) -> bool:
     """Whether the text equals `own` or contains it as whole sentences.
 
-    The latter only if `own` ends with a stop.
+    The latter only if `own` ends with `.`, `!` or `?`, and begins the text, a line or a sentence.
     """
     inside = rf"(?:^|[.!?]\s+|\n){re.escape(own)}(?=$|\s)"
     whole = own.rstrip().endswith((".", "!", "?")) and re.search(inside, text) is not None

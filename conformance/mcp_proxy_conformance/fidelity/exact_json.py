@@ -29,7 +29,7 @@ class Number(str):
         return bool(_exact(self) == _exact(other)) or _same_double(self, other)
 
     def __ne__(self, other: object) -> bool:
-        """Whether the tokens have different values; `str` would compare their characters."""
+        """Whether they have not; a text would compare its characters."""
         return not self == other
 
     __hash__ = str.__hash__
@@ -111,7 +111,7 @@ def differences(
 
 
 def _kind(allowed: Any, observed: Any) -> Kind:
-    """Return which kind of difference it is that an observed value differs from the allowed one."""
+    """Return what it is that differs in two values."""
     if observed is ABSENT:
         return "member"
     if isinstance(allowed, Number) and isinstance(observed, Number | str):
@@ -120,7 +120,7 @@ def _kind(allowed: Any, observed: Any) -> Kind:
 
 
 def same_tokens(allowed: Any, observed: Any) -> bool:
-    """Whether both values have the same tokens in the same order: numbers as texts, all members."""
+    """Whether two values have the same tokens in the same order: numbers as texts, all members."""
     return bool(_tokens(allowed) == _tokens(observed))
 
 
@@ -150,14 +150,14 @@ def _exact(token: str) -> Decimal | str:
         return str(token)
 
 
-def _same_double(one: str, other: str) -> bool:
-    """Whether the first token has a fraction or an exponent, and both are one double near it.
+def _same_double(first: str, other: str) -> bool:
+    """Whether the first has a point or exponent, and both tokens read as one finite double.
 
-    Not if it is beyond the largest or below the smallest double.
+    Not if that is zero though the first is not.
     """
-    is_fraction = not str(one).lstrip("-").isdigit()
-    double = float(one)
-    is_within = math.isfinite(double) and (double != 0 or _exact(one) == 0)
+    is_fraction = not str(first).lstrip("-").isdigit()
+    double = float(first)
+    is_within = math.isfinite(double) and (double != 0 or _exact(first) == 0)
     return is_fraction and is_within and double == float(other)
 
 

@@ -128,28 +128,39 @@ def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Gui
     return tuple(Guilty(place, "") for place in (answers or of_target)[-1:])
 
 
-def _fit(
-    result: Result, request: ReportedMessage, answer: ReportedMessage
-) -> tuple[bool, int, int]:
-    """Return how well a request and its answer fit the first finding: the greatest is best.
+@dataclass(frozen=True, slots=True, order=True)
+class _Fit:
+    """How well a request and its answer fit a finding; the greatest is the best.
 
-    It is (whether flag and revision fit, how many words and numbers of the finding's place the
-    request has, how many of the words the answer has).
+    `is_suited`: the request's `include_disabled` suits the clause, and its revision the place.
+    `in_request` and `in_answer` count what they have of the place: words, and for the request
+    numbers too.
+    """
+
+    is_suited: bool
+    in_request: int
+    in_answer: int
+
+
+def _fit(result: Result, request: ReportedMessage, answer: ReportedMessage) -> _Fit:
+    """Return how well a request and its answer fit the result's first finding.
+
+    Without a finding, the clause is the result's first, and the place empty.
     """
     finding = next(iter(result.findings), None)
     clause = next(iter(finding.clauses if finding is not None else result.clauses), "")
     path = finding.path if finding is not None else ""
     flagged = _FLAGGED.search(request.body) is not None
     if clause.startswith(OF_USUAL):
-        fits = not flagged
+        is_suited = not flagged
     else:
-        fits = flagged or not clause.startswith(OF_FLAGGED)
-    fits &= (_DATE.search(path) is not None) == (_STATELESS in request.body)
+        is_suited = flagged or not clause.startswith(OF_FLAGGED)
+    is_suited &= (_DATE.search(path) is not None) == (_STATELESS in request.body)
     words = set(_WORD.findall(path))
     numbers = [number for number in _NUMBER.findall(path)
                if re.search(rf":\s*{number}\b", request.body)]  # fmt: skip
-    asked = sum(word in request.body for word in words) + len(numbers)
-    return fits, asked, sum(word in answer.body for word in words)
+    in_request = sum(word in request.body for word in words) + len(numbers)
+    return _Fit(is_suited, in_request, sum(word in answer.body for word in words))
 
 
 def is_of_target(message: ReportedMessage) -> bool:

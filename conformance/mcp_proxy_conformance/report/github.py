@@ -1,4 +1,4 @@
-"""The report as workflow commands for GitHub: annotations of causes and stale deviations."""
+"""The report as at most ten GitHub annotations: of causes, stale deviations, the run's end."""
 
 from __future__ import annotations
 

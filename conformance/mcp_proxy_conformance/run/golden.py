@@ -1,4 +1,4 @@
-"""The stored answer with which a user's own check compares, byte for byte: `answer == golden`."""
+"""The stored answer of a user's own check: `answer == golden`, in all bytes that do not vary."""
 
 from __future__ import annotations
 

@@ -82,7 +82,10 @@ def fault_of(access: AdapterOk) -> str | None:
 
 
 def _fault_of_stdio(stdio: Stdio) -> str | None:
-    """Return why a stdio command line or environment is unusable, and the repair; else None."""
+    """Return why a stdio command line or environment is unusable, and the repair; else None.
+
+    Only their form is looked at, not whether the program exists. The text is a noun phrase.
+    """
     if not stdio.command or not stdio.command[0]:
         return "a stdio.command that names no program; name one, or leave stdio out"
     if not all(map(_is_plain, stdio.command)):

@@ -27,7 +27,7 @@ LONG_S = 400
 
 
 def shell(script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run lines in sh until one fails; return the ended process.
+    """Run lines in sh in this folder until one fails; return the ended process.
 
     Its environment is PATH, HOME, SUITE and these variables. It raises TimeoutExpired after 400 s.
     """

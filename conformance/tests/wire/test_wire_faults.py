@@ -129,11 +129,14 @@ class RawServer:
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Yield a function that starts a RawServer with given answers; all end with the test."""
+    """Yield a function that starts a RawServer; all servers end with the test.
+
+    It takes a function from a message to the parts sent for it, handshakes excepted.
+    """
     servers: list[RawServer] = []
 
     def start(answers: Answers) -> RawServer:
-        """Start a RawServer with these answers and return it."""
+        """Start a RawServer with this function and return it."""
         servers.append(RawServer(answers))
         return servers[-1]
 

@@ -1,4 +1,4 @@
-"""Calls of locked tools while the target comes up, and locks left by refused calls: FR-011."""
+"""Locked tools called while a target comes up, or called and then unlocked: FR-011."""
 
 from __future__ import annotations
 

@@ -383,6 +383,9 @@ def _why_wrong(bench: Bench, text: str, users: set[str]) -> str:
 
 
 def _outcomes(bench: Bench, pairs: Iterable[ToolText]) -> dict[str, Judgement]:
-    """Judge the text of each pair as one for a config lock, by word lists; return this by text."""
+    """Judge each pair's text as one for a config lock, by word lists and the target's pins.
+
+    Return the judgements by text.
+    """
     pins, texts = bench.started.target.pins, sorted({text for _, text in pairs})
     return {text: judge(text, POLICY, pins=pins) for text in texts}

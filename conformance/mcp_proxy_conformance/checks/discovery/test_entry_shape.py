@@ -202,10 +202,11 @@ def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
 
 
 def _faults(answer: Answer, key: ToolKey) -> Iterator[tuple[Place, Any]]:
-    """Yield ((tool, kind of fault), faulty member or text) for the tool's entry in the answer.
+    """Yield ((tool, kind of fault), what is faulty) for the tool's entry in the answer.
 
-    Kinds are a missing member, one that is no text, a schema, a remedy and a repeated text of
-    the map. Without an entry all members are missing.
+    Faulty is a member's name for `missing`, `schema` and `remedy`; its value for `MEMBER is not
+    text`; for `remediation text`, a text of the answer's map that the entry repeats. Without an
+    entry all members are missing.
     """
     entry = named(answer, key)
     members = entry.members if entry is not None else {}

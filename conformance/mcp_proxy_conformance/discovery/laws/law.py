@@ -1,4 +1,4 @@
-"""Laws of discovery by name: rules of the source that hold in every world, after any steps."""
+"""Laws of discovery by name: rules that hold in any world after any steps, with their clauses."""
 
 from __future__ import annotations
 

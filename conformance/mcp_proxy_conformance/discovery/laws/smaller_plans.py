@@ -1,4 +1,4 @@
-"""Smaller plans that may still break a law: whole servers first, then tools, steps and texts."""
+"""Smaller plans that may still break a law: fewer looks, servers, requests, tools and steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Movements between surveys of an endpoint: tools that came or went, by which answers differ."""
+"""Tools that surveys of an endpoint list differently, with their requests and servers."""
 
 from __future__ import annotations
 

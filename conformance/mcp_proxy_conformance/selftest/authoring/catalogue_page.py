@@ -77,7 +77,7 @@ def _contents(
     clauses: Mapping[str, Sequence[Explained]],
     more: Mapping[str, Sequence[object]],
 ) -> Iterator[str]:
-    """Yield the lines of a list of links to the profiles, the requirements and their clauses.
+    """Yield the lines of links to the part Profiles, and to each requirement and its clauses.
 
     `more`: further parts by title, each linked unless it is empty.
     """

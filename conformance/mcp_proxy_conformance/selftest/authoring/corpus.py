@@ -91,7 +91,7 @@ class Corpus:
 
     @cached_property
     def frozen(self) -> dict[str, str]:
-        """The fingerprints of the frozen profile versions, by name such as `discovery@1`.
+        """The fingerprints that files hold for frozen profile versions, by name: `discovery@1`.
 
         Files with faults are left out.
         """

@@ -1,4 +1,4 @@
-"""Documents, the parsed files of authors: reading, schema validation, and the line of each part."""
+"""Documents, the parsed TOML and JSON files of authors: reading, schema, and line of each part."""
 
 from __future__ import annotations
 
