@@ -84,6 +84,14 @@ MUTANTS = (
         down=_declaring(lambda own: own | {"completions": {}}),
     ),
     relay_mutant(
+        "relay-loses-sizes-of-resources",
+        "Listed resources do not say their size.",
+        "RLY.features.resources.list",
+        down=_each(
+            "resources/list", "resources", lambda listed: [without(each, "size") for each in listed]
+        ),
+    ),
+    relay_mutant(
         "relay-lists-first-resources",
         "Resources beyond the first page are not listed.",
         "RLY.features.resources.list",
