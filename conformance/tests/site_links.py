@@ -59,7 +59,10 @@ def broken_links(files: Mapping[str, bytes]) -> list[str]:
     known = {path: set(page.anchors) for path, page in parsed.items()}
     lost = []
     for path, page in parsed.items():
+        outside = {tag["href"] for name, tag in page.tags if name == "a" and "://" in tag["href"]}
         for address in page.addresses:
+            if address in outside:
+                continue
             place, _, anchor = address.partition("#")
             target = normpath(join(dirname(path), place)) if place else path
             if target not in files or (anchor and anchor not in known.get(target, set())):
