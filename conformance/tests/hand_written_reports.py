@@ -14,6 +14,8 @@ from mcp_proxy_conformance.verdict.causes import causes
 
 Json = dict[str, Any]
 
+DECLARED = ["approval", "config", "indeterminate", "quarantine", "server_off", "user"]
+"""The capabilities of the target in each report."""
 HOSTILE = (
     "x | y](javascript:alert(1)) <script>alert(1)</script> @nobody #1 `tick` ```fence``` "
     "![i](http://127.0.0.1/i) https://evil.invalid/ &amp; \"q\" 'q' ]]> --> \\"
@@ -124,7 +126,12 @@ def report(*results: Json, text: str = "plain") -> Json:
         "format": "mcp-proxy-conformance-report/2",
         "suite": {"name": "mcp-proxy-conformance", "version": "0"},
         "profile": {"id": "discovery", "version": 1, "floor": {"capabilities": [], "passes": []}},
-        "target": {"kind": "command", "version": text, "wire": "handshake", "capabilities": []},
+        "target": {
+            "kind": "command",
+            "version": text,
+            "wire": "handshake",
+            "capabilities": DECLARED,
+        },
         "headline": "violated" if failed else "conformant",
         "exit": 1 if failed else 0,
         "why": text,

@@ -15,7 +15,8 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     `states` are the states by which a tool or server belongs to a row: its one lock, or how one of
     its behaviours begins; `several`: a tool with more than one lock belongs to it. A column `needs`
-    another: where that does not pass, only results that tell their rows pass in this one.
+    another: where that does not pass, only results that tell their rows pass in this one. A row
+    with a `capability` does not apply to a target that does not declare it.
     """
 
     id: str
@@ -24,6 +25,7 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     states: tuple[str, ...] = ()
     several: bool = False
     needs: str = ""
+    capability: str = ""
 
 
 class Basis(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
 from typing import Literal
@@ -81,7 +81,7 @@ def picture(report: Report) -> Picture | None:
     grid = grid_of(report.profile.id)
     if grid is None:
         return None
-    evidence = _Evidence(grid, report)
+    evidence, declared = _Evidence(grid, report), report.target.capabilities
     cells: dict[tuple[str, str], Cell] = {}
     for row in grid.rows:
         for column in grid.columns:
@@ -89,6 +89,8 @@ def picture(report: Report) -> Picture | None:
             needed = cells.get((row.id, column.needs))
             hidden = needed is not None and needed.verdict != "pass"
             cell = evidence.cell(f"{row.name}, {column.name}", basis, row.id, hidden=hidden)
+            if cell is not None and row.capability and row.capability not in declared:
+                cell = _undeclared(cell)
             if cell is not None:
                 cells[row.id, column.id] = cell
     names = dict.fromkeys(entry.name for entry in grid.beside)
@@ -224,6 +226,13 @@ class _Evidence:
             known = known & hidden or known
         rows = {row for state in known for row in self._grid.rows_of(state)}
         return frozenset(rows).intersection(self._grid.rows_with(clause))
+
+
+def _undeclared(cell: Cell) -> Cell:
+    """Return the cell as not applicable, unless it has a failure or was not asked for."""
+    if cell.verdict in ("fail", "waived", "not_asked"):
+        return cell
+    return replace(cell, verdict="not_applicable", results=())
 
 
 def _verdict(result: Result, clause: str) -> CellVerdict | None:

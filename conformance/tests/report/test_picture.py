@@ -53,6 +53,26 @@ def words(shown: Picture, column: str) -> dict[str, str]:
     return {row: cell.verdict for (row, name), cell in shown.cells.items() if name == column}
 
 
+def test_a_row_of_an_undeclared_capability_does_not_apply() -> None:
+    """A pass and an open clause count in no row of a lock that the target does not declare.
+
+    A failure stays in the row of the lock on the tool that it is about.
+    """
+    document = report(
+        judged("pass", "FR-009.silent"), judged("inconclusive", "FR-004.precedence")
+    ) | {"clauses": [clause("FR-009.silent", "required", "pass")]}
+    document["clauses"].append(clause("FR-004.precedence", "required", "inconclusive"))
+    document["target"] = document["target"] | {"capabilities": ["config"]}
+
+    shown = picture(typed(document))
+
+    assert shown is not None
+    verdicts = {row: cell.verdict for (row, _), cell in shown.cells.items()}
+    assert (verdicts["config"], verdicts["user"], verdicts["pending"]) == (
+        "inconclusive", "not_applicable", "not_applicable",
+    )  # fmt: skip
+
+
 def test_a_clause_that_passes_is_a_pass_in_each_of_its_cells() -> None:
     """A clause on several locks passes in the row of each; a cell without a clause is blank.
 
