@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -39,8 +40,11 @@ def site(*, folder: Path, out: Path, check: bool) -> None:
     written.
     """
     try:
-        if folder.resolve() in (out.resolve(), *out.resolve().parents):
+        record_at, out_at = (Path(os.path.realpath(path)) for path in (folder, out))
+        if out_at.is_relative_to(record_at):
             _stop(f"{out} is inside the record; name another --out")
+        if record_at.is_relative_to(out_at):
+            _stop(f"the record is inside {out}, which the site would replace; name another --out")
         record = read_record(folder)
         files = pages(record)
         if check:

@@ -6,9 +6,10 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from mcp_proxy_conformance.catalogue.interpretation import Interpretation, interpretations
-from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
+from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.report.document import Report, ReportedMessage
 from mcp_proxy_conformance.report.evidence import guilty
 from mcp_proxy_conformance.verdict.causes import RootCause
@@ -22,7 +23,7 @@ SENT = frozenset(
 )  # fmt: skip
 """Headers that change a server's answer; the others belong to the connection."""
 YEAR_S = 366 * 24 * 3600
-_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\+00:00|Z)")
+_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\+00:00|Z)", re.ASCII)
 _NO_UTF8 = re.compile(r"\\x[89a-f][0-9a-f]")
 """The escape of a byte that is not text, as a report shows it; JSON has no such escape."""
 
@@ -94,19 +95,17 @@ class Sentence:
 
 def sentence(clause_id: str) -> Sentence:
     """Return text and source of a clause; a note in their place if it is unknown."""
-    try:
-        source = catalogue().source(clause_id)
-        return Sentence(catalogue().clause(clause_id).text, f"{source.text} {source.at}")
-    except UnknownClause:
+    clause = catalogue().clauses.get(clause_id)
+    if clause is None:
         return Sentence("This version of the suite does not have this clause.", "no source")
+    source = catalogue().source(clause_id)
+    return Sentence(clause.text, f"{source.text} {source.at}")
 
 
 def needs_capability(clause_id: str) -> bool:
     """Whether the clause needs a capability of the target; an unknown clause does not."""
-    try:
-        return bool(catalogue().clause(clause_id).capability)
-    except UnknownClause:
-        return False
+    clause = catalogue().clauses.get(clause_id)
+    return clause is not None and bool(clause.capability)
 
 
 def interpretations_of(clause_id: str) -> list[Interpretation]:
@@ -141,10 +140,21 @@ def again(name: str, report: Report) -> str:
     check's adds no option, since any run repeats it.
     """
     check = f"--check {shlex.quote(name)}" if name.startswith("test_") else ""
-    before, after = report.timing.get("command") or ("", "")
+    before, after = command_of(report)
     if not before:
         return " and ".join(filter(None, ("the same command", check)))
     return " ".join(filter(None, (before, check, after)))
+
+
+def command_of(report: Report) -> tuple[str, str]:
+    """Return the stored command line of the run, as the parts before and after `--check NAME`.
+
+    Both are "" if the report has none, or something else in its place.
+    """
+    match report.timing.get("command"):
+        case [str(before), str(after)]:
+            return before, after
+    return "", ""
 
 
 def causes_of(result: Result, report: Report) -> list[RootCause]:
@@ -231,7 +241,13 @@ def target_of(report: Report) -> str:
 def began(report: Report) -> str:
     """Return when the run began, in ISO 8601 and UTC; "" if the report does not say it so."""
     date = report.timing.get("began")
-    return date if isinstance(date, str) and _DATE.fullmatch(date) else ""
+    if not isinstance(date, str) or not _DATE.fullmatch(date):
+        return ""
+    try:
+        datetime.fromisoformat(date)
+    except ValueError:  # such as the 31st of February
+        return ""
+    return date
 
 
 def lasted(report: Report) -> str:

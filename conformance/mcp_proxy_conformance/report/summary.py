@@ -13,6 +13,7 @@ from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.report.colour import COLOURS, Line, Span, command, short
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.phrases import (
+    command_of,
     is_after_the_end,
     is_left_out,
     profile_of,
@@ -162,7 +163,7 @@ def _next(report: Report, path: Path, columns: int) -> Iterator[Line]:
     `init` or `gate`. They are broken at `columns`, unless that is 0.
     """
     commands = []
-    whole = _without_case(" ".join(filter(None, report.timing.get("command") or ())))
+    whole = _without_case(" ".join(filter(None, command_of(report))))
     if report.headline == "partial" and whole:
         commands.append((command("  ", whole, columns), "all of the profile"))
     elif report.exit == 0 and report.target.kind == "reference":

@@ -64,3 +64,29 @@ def test_check_of_a_missing_site_exits_with_1(tmp_path: Path) -> None:
 
     assert result.exit_code == 1
     assert not (tmp_path / "site").exists()
+
+
+def test_a_record_inside_its_site_is_refused(tmp_path: Path) -> None:
+    """`site` exits with 2 for a DIR inside --out, and the record stays."""
+    folder, out = tmp_path / "record", tmp_path / "site"
+    add(folder, "alpha", "1.0")
+    site(folder, out)
+    folder.rename(out / "record")
+
+    result = site(out / "record", out)
+
+    assert result.exit_code == 2
+    assert f"the record is inside {out}" in result.output
+    assert (out / "record" / "alpha" / "1.0" / "report.json").exists()
+
+
+def test_a_link_to_itself_is_one_sentence_and_exit_2(tmp_path: Path) -> None:
+    """`site` exits with 2 and one line if DIR or --out is a link that leads to itself."""
+    add(tmp_path / "record", "alpha", "1.0")
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+
+    results = [site(loop, tmp_path / "site"), site(tmp_path / "record", loop)]
+
+    assert [result.exit_code for result in results] == [2, 2]
+    assert all(result.output.count("\n") == 1 for result in results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from mcp_proxy_conformance.report.site.builds import Record, version_key
 from mcp_proxy_conformance.report.site.files import difference, write
 from mcp_proxy_conformance.report.site.folder import BadRecord, read_record
 from mcp_proxy_conformance.report.site.history import pairs, step
-from mcp_proxy_conformance.report.site.pages import pages
+from mcp_proxy_conformance.report.site.pages import FORMAT, pages
 from mcp_proxy_conformance.report.site.positions import disagreements, positions
 
 FLAG, QUERY, CALL = "ROB.flag", "ROB.query", "ROB.call"
@@ -243,6 +244,67 @@ def test_a_link_in_a_site_is_replaced_and_not_followed(folder: Path, tmp_path: P
 
     assert other.read_text(encoding="utf-8") == "mine"
     assert not (out / "index.html").is_symlink()
+
+
+@pytest.mark.parametrize("path", ["notes.txt", ".env", "clauses/.x", "record/alpha/report.json"])
+def test_a_file_that_no_site_has_is_never_removed(path: str, folder: Path, tmp_path: Path) -> None:
+    """`write` raises BadRecord, with its path, for a file that no site has; --check names it."""
+    out, files = tmp_path / "site", pages(read_record(folder))
+    write(files, out)
+    (out / path).parent.mkdir(parents=True, exist_ok=True)
+    (out / path).write_text("mine", encoding="utf-8")
+
+    with pytest.raises(BadRecord, match=f"it has {path}, which no site has; move it"):
+        write(files, out)
+
+    assert difference(files, out) == f"{path} is not of this record"
+    assert (out / path).read_text(encoding="utf-8") == "mine"
+
+
+def test_a_file_that_only_mentions_the_format_does_not_make_a_site(tmp_path: Path) -> None:
+    """`write` raises BadRecord for a folder whose data.json has the format in another place."""
+    (tmp_path / "data.json").write_text(json.dumps({"seen": [FORMAT]}), encoding="utf-8")
+
+    with pytest.raises(BadRecord, match="something else than a site"):
+        write({}, tmp_path)
+
+
+def test_a_pipe_hard_link_or_folder_in_place_of_a_page_is_replaced(
+    folder: Path, tmp_path: Path
+) -> None:
+    """Each differs from the page; `write` puts a new file there, and the other link stays."""
+    out, other, files = tmp_path / "site", tmp_path / "other", pages(read_record(folder))
+    write(files, out)
+    for path in ("rules.html", "index.html", "style.css"):
+        (out / path).unlink()
+    os.mkfifo(out / "rules.html")
+    other.write_text("mine", encoding="utf-8")
+    (out / "style.css").hardlink_to(other)
+    (out / "index.html").mkdir()
+
+    before = difference({"rules.html": files["rules.html"]}, out)
+    write(files, out)
+
+    assert before
+    assert difference(files, out) == ""
+    assert other.read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.parametrize(
+    "timing",
+    [
+        {"command": 5},
+        {"command": ["a"]},
+        {"command": [1, {}]},
+        {"stages": 5, "results": 5, "seconds": "x"},
+    ],
+)
+def test_odd_timing_gives_the_same_pages(timing: dict[str, Any], tmp_path: Path) -> None:
+    """A report with something else in its `timing` than a run writes still has its page."""
+    verdicts: dict[str, Any] = {FLAG: "fail"}
+    add(tmp_path, "alpha", "1.0", verdicts, change=lambda report: report["timing"].update(timing))
+
+    assert "implementations/alpha/1.0.html" in pages(read_record(tmp_path))
 
 
 def test_data_has_every_verdict(folder: Path) -> None:
