@@ -97,6 +97,28 @@ def test_a_report_that_does_not_recompute_is_refused(
 
 
 @pytest.mark.parametrize(
+    ("date", "words"),
+    [
+        ("2026-99-99T99:99:99Z", "is not the date of a run"),
+        ("0000-01-01T00:00:00Z", "is not the date of a run"),
+        ("\u0662\u0660\u0662\u0666-01-01T00:00:00Z", "is not the date of a run"),
+        (5, "is not the date of a run"),
+        ("9998-01-01T00:00:00Z", "its run began on 9998-01-01, which is still to come"),
+    ],
+)
+def test_a_run_of_no_day_or_of_a_day_to_come_is_refused(
+    date: object, words: str, tmp_path: Path
+) -> None:
+    """`read_record` refuses a report whose run began on an invalid or future date."""
+    add(tmp_path, "alpha", "1.0", change=lambda report: report["timing"].update(began=date))
+
+    sentence = refused(tmp_path)
+
+    assert words in sentence
+    assert sentence.endswith("; create it again with `run`")
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("Authorization: Bearer abcdefgh12345678", "a value of the header Authorization"),

@@ -156,6 +156,14 @@ def test_a_build_says_what_its_run_lacks(kind: str, more: dict[str, Any], tmp_pa
     assert rows["alpha"]["notes"] == [kind]
 
 
+def test_a_build_without_a_date_says_so(tmp_path: Path) -> None:
+    """A report that does not say when its run began has the note `undated`."""
+    add(tmp_path, "alpha", "1.0", change=lambda report: report["timing"].pop("began"))
+    add(tmp_path, "beta", "1.0")
+
+    assert [note.kind for note in read_record(tmp_path).of("alpha")[0].notes] == ["undated"]
+
+
 def test_a_build_of_another_suite_says_so(tmp_path: Path) -> None:
     """A report by another version of the suite has the note `other_suite` with that version."""
     add(tmp_path, "alpha", "1.0", change=lambda report: report["suite"].update(version="0.9.0"))

@@ -19,7 +19,7 @@ from mcp_proxy_conformance.verdict.result import ClauseVerdict, Verdict
 
 NoteKind = Literal[
     "interrupted", "cut_short", "partial", "deviations", "older_profile", "unknown_profile",
-    "other_suite", "aged",
+    "other_suite", "aged", "undated",
 ]  # fmt: skip
 AGED_DAYS = 365
 """Days before the newest run of a record after which a run is called old."""
@@ -170,7 +170,9 @@ def _noted(build: Build, last: str) -> Build:
                 " site.",
             )
         )
-    if build.began and last and _days(build.began, last) > AGED_DAYS:
+    if not build.began:
+        notes.append(Note("undated", "It does not say when it was made; it may be old."))
+    elif _days(build.began, last) > AGED_DAYS:
         notes.append(Note("aged", f"It is more than {AGED_DAYS} days older than the newest run."))
     return replace(build, notes=tuple(notes))
 

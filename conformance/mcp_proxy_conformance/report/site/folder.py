@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.bounded import nests_deeper, read_bytes, toml
 from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.report.phrases import began
 from mcp_proxy_conformance.report.reader import BadReport, read_report
 from mcp_proxy_conformance.report.site.builds import Build, Record, record_of
 from mcp_proxy_conformance.report.site.recomputation import contradiction
@@ -168,9 +170,23 @@ def _report(path: Path, place: str, text: str) -> Report:
     for clause in report.clauses:
         if not _CLAUSE.fullmatch(clause.id):
             raise BadRecord(place, f"no page can be named after {clause.id[:SHOWN]!r}", again)
+    if problem := _of_date(report):
+        raise BadRecord(place, problem, again)
     if problem := contradiction(report):
         raise BadRecord(place, f"it does not recompute: {problem[:400]}", again)
     return msgspec.structs.replace(report, causes=causes(report.clauses, report.results))
+
+
+def _of_date(report: Report) -> str:
+    """Return what is wrong with the date of a report's run; "" if nothing is, or it has none."""
+    given, known = report.timing.get("began"), began(report)
+    if given is None:
+        return ""
+    if not known:
+        return f"{str(given)[:SHOWN]!r} is not the date of a run"
+    day = timedelta(days=1)  # clocks differ, and so do zones
+    is_ahead = datetime.fromisoformat(known) > datetime.now(UTC) + day
+    return f"its run began on {known[:10]}, which is still to come" if is_ahead else ""
 
 
 def _members(place: str, text: str) -> dict[str, Any]:

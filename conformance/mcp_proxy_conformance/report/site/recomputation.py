@@ -7,7 +7,6 @@ from collections import Counter
 from mcp_proxy_conformance.catalogue.requirement import (
     BESIDE,
     Profile,
-    UnknownClause,
     UnknownProfile,
     catalogue,
     frozen,
@@ -97,11 +96,8 @@ def _of_clause(clause: ClauseVerdict, report: Report) -> str:
 
 def _is_undeclared(clause: ClauseVerdict, report: Report) -> bool:
     """Whether the clause needs a capability that the target does not declare."""
-    try:
-        needs = catalogue().clause(clause.id).capability
-    except UnknownClause:
-        return False
-    return not set(needs) <= set(report.target.capabilities)
+    known = catalogue().clauses.get(clause.id)
+    return known is not None and not set(known.capability) <= set(report.target.capabilities)
 
 
 def _of_outcome(report: Report, known: Profile | None) -> str:
