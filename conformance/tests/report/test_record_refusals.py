@@ -59,6 +59,62 @@ def _name_badly(report: Json) -> None:
     report["clauses"][0]["id"] = "../../etc"
 
 
+def _say_fault(report: Json) -> None:
+    """Make the report that of a fault of the suite, but for its headline, in place."""
+    report |= {"exit": 70, "headline": "conformant"}
+
+
+def _certify(report: Json) -> None:
+    """Make a report without failures that of an endpoint with a headline of its own, in place."""
+    report["target"]["kind"] = "endpoint"
+    report["headline"] = "certified"
+
+
+def _rename_profile(report: Json) -> None:
+    """Change the version in the name of the profile, and leave its `version`, in place."""
+    report["profile"]["name"] = "robustness@99"
+
+
+def _lose_profile_name(report: Json) -> None:
+    """Take the name of the profile away, in place."""
+    report["profile"]["name"] = ""
+
+
+def _take_other_profile(report: Json) -> None:
+    """Change the profile to a version that the suite does not have, in place."""
+    report["profile"] |= {"version": 99, "name": "robustness@99"}
+
+
+def _take_other_suite(report: Json) -> None:
+    """Change the name of the suite, in place."""
+    report["suite"]["name"] = "another-suite"
+
+
+def _leave_out(report: Json) -> None:
+    """Take the results of the first clause away, as in a part of a profile, in place."""
+    clause = report["clauses"][0]
+    clause |= {"verdict": "not_applicable", "cause": "left_out", "results": 0}
+    report["results"] = [r for r in report["results"] if clause["id"] not in r["clauses"]]
+
+
+def _waive(report: Json) -> None:
+    """Change all failures to waived ones, without a known deviation, in place."""
+    for row in [*report["clauses"], *report["results"]]:
+        row["verdict"] = "waived" if row["verdict"] == "fail" else row["verdict"]
+    report |= {"headline": "passes with 0 deviations", "exit": 0}
+
+
+def _settle(report: Json) -> None:
+    """Change the clause whose result fails to one whose case does not arise, in place."""
+    for row in report["results"]:
+        if row["verdict"] == "fail":
+            row["verdict"] = "inconclusive"
+    for row in report["clauses"]:
+        if row["verdict"] == "fail":
+            row |= {"verdict": "not_applicable", "cause": "not_here"}
+    report |= {"headline": "conformant", "exit": 0}
+
+
 def _nest(report: Json) -> None:
     """Put an object nested 60 deep into the report's timing, in place."""
     value: Json = {}
@@ -78,6 +134,14 @@ def _nest(report: Json) -> None:
         (_repeat, "the clause ROB.query is in it twice"),
         (_name_badly, "no page can be named after '../../etc'"),
         (_nest, "it nests deeper than 40 levels"),
+        (_say_fault, "the headline is 'conformant', and that of exit 70 'fault of the suite'"),
+        (_rename_profile, "its profile is robustness, version 1, and its name robustness@99"),
+        (_lose_profile_name, "its profile robustness has no name with versions"),
+        (_take_other_profile, "this version of the suite made it, and has no profile robustness@9"),
+        (_take_other_suite, "its suite is 'another-suite', and not mcp-proxy-conformance"),
+        (_leave_out, "ROB.query is left_out, and the run is called complete"),
+        (_waive, "test_ROB.flag is waived, and its waivers do not name it"),
+        (_settle, "ROB.flag is not_applicable, and its results say inconclusive"),
     ],
 )
 def test_a_report_that_does_not_recompute_is_refused(
@@ -94,6 +158,13 @@ def test_a_report_that_does_not_recompute_is_refused(
     assert sentence.startswith("alpha/1.0/report.json: ")
     assert words in sentence
     assert sentence.endswith("; create it again with `run`")
+
+
+def test_an_endpoint_has_the_headline_of_its_profile(tmp_path: Path) -> None:
+    """`read_record` refuses a headline of one's own for an endpoint without failures."""
+    add(tmp_path, "alpha", "1.0", change=_certify)
+
+    assert "its clauses come to 'consistent with robustness@1'" in refused(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,13 @@ def test_a_build_of_another_suite_says_so(tmp_path: Path) -> None:
     assert note.text.startswith("Version 0.9.0 of the suite made it")
 
 
+def test_the_reason_of_a_build_is_that_of_its_clauses(tmp_path: Path) -> None:
+    """A page has the reason that the clauses come to, whatever the report says."""
+    add(tmp_path, "alpha", "1.0", {FLAG: "fail"}, change=lambda report: report.update(why="fine"))
+
+    assert read_record(tmp_path).builds[0].report.why == f"broken: {FLAG}"
+
+
 def test_script_in_every_text_is_inert(tmp_path: Path) -> None:
     """Script in any text of a report, target file or reply stays text on all pages.
 

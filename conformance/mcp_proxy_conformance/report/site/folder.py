@@ -16,7 +16,7 @@ from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.phrases import began
 from mcp_proxy_conformance.report.reader import BadReport, read_report
 from mcp_proxy_conformance.report.site.builds import Build, Record, record_of
-from mcp_proxy_conformance.report.site.recomputation import contradiction
+from mcp_proxy_conformance.report.site.recomputation import contradiction, recomputed
 from mcp_proxy_conformance.report.site.secrets import (
     is_pinned,
     moving_in,
@@ -155,7 +155,7 @@ def _text(path: Path, place: str, most: int) -> str:
 
 
 def _report(path: Path, place: str, text: str) -> Report:
-    """Return the report of a file, its causes computed again; raises BadRecord."""
+    """Return the report of a file, its causes and reason computed again; raises BadRecord."""
     again = "create it again with `run`"
     try:
         document: Any = msgspec.json.decode(text)
@@ -174,6 +174,7 @@ def _report(path: Path, place: str, text: str) -> Report:
         raise BadRecord(place, problem, again)
     if problem := contradiction(report):
         raise BadRecord(place, f"it does not recompute: {problem[:400]}", again)
+    report = recomputed(report)
     return msgspec.structs.replace(report, causes=causes(report.clauses, report.results))
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from importlib.metadata import version
+
+import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import (
     BESIDE,
@@ -12,8 +16,9 @@ from mcp_proxy_conformance.catalogue.requirement import (
     frozen,
     profile,
 )
-from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.report.document import SUITE, Report
 from mcp_proxy_conformance.report.phrases import profile_of
+from mcp_proxy_conformance.verdict.deviations.deviation import names
 from mcp_proxy_conformance.verdict.headline import outcome
 from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
@@ -23,39 +28,90 @@ from mcp_proxy_conformance.verdict.outcome import (
     GREEN,
     INCOMPLETE,
     INTERRUPTED,
+    VIOLATED,
+    Outcome,
 )
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
-from mcp_proxy_conformance.verdict.result import ClauseVerdict, worst
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result, worst
 
-UNSEEN = ("not_applicable", "inconclusive", "error")
-"""Verdicts of a clause that no result mentions."""
-BEYOND = ("not_declared", "not_asked", "not_here")
-"""Causes by which a clause does not apply, whatever the results."""
-ENDED = (DECLARATION, BROKEN, INCOMPLETE, FAULT, INTERRUPTED)
-"""Exit codes of runs that ended before their end, of which a report does not hold the reason."""
+UNSETTLED = ("inconclusive", "error")
+"""Verdicts of a clause that no result mentions, although it was asked for."""
+ENDED: Mapping[int, tuple[str, ...]] = {
+    DECLARATION: ("error in the declaration",),
+    BROKEN: ("target or adapter broke",),
+    INCOMPLETE: ("incomplete", "partial"),
+    FAULT: ("fault of the suite",),
+    INTERRUPTED: ("interrupted",),
+}
+"""Headlines, by exit code, of runs that ended early: a report does not hold the reason."""
 
 
 def contradiction(report: Report) -> str:
     """Return how the report contradicts its own results or its profile; "" if it does not.
 
-    Its clauses, their levels and the floor are compared with profiles that are frozen alone, since
-    others may have changed since the run.
+    Its clauses, their levels and the floor are compared with its profile if that is frozen; of
+    another profile levels and floor are, if this version of the suite made the report.
     """
     known = frozen_profile(report)
     return (
-        _of_list(report, known)
+        _of_profile(report)
+        or _of_list(report, known)
         or next(filter(None, (_of_clause(clause, report) for clause in report.clauses)), "")
+        or next(filter(None, (_of_waived(result, report) for result in report.results)), "")
         or _of_outcome(report, known)
     )
 
 
-def frozen_profile(report: Report) -> Profile | None:
-    """Return the report's profile as the suite has it; None if it has none, or it may change."""
-    name = profile_of(report)
+def recomputed(report: Report) -> Report:
+    """Return the report with the reason that its clauses come to, if it passes or fails by them."""
+    if report.exit not in (CONFORMANT, VIOLATED):
+        return report
+    return msgspec.structs.replace(report, why=_due(report, frozen_profile(report)).why)
+
+
+def is_of_the_suite(report: Report) -> bool:
+    """Whether the report was judged by its profile as the running suite has it.
+
+    That is by the same clauses with the same levels and checks, and by the same floor.
+    """
+    own = _own_profile(report)
+    return own is not None and not (
+        own.holds.symmetric_difference(clause.id for clause in report.clauses)
+        or _of_levels(report, own)
+        or any(
+            clause.cause == "untested" and not catalogue().clause(clause.id).untested
+            for clause in report.clauses
+        )
+    )
+
+
+def _own_profile(report: Report) -> Profile | None:
+    """Return the report's profile as the running suite has it; None if it has none."""
     try:
-        return profile(name) if frozen().issuperset(name.split(BESIDE)) else None
+        return profile(profile_of(report))
     except UnknownProfile:
         return None
+
+
+def frozen_profile(report: Report) -> Profile | None:
+    """Return the report's profile as the suite has it; None if it has none, or it may change."""
+    is_frozen = frozen().issuperset(profile_of(report).split(BESIDE))
+    return _own_profile(report) if is_frozen else None
+
+
+def _of_profile(report: Report) -> str:
+    """Return how id, version and name of the profile or the suite differ; "" if they agree."""
+    judged = report.profile
+    parts = [part.partition("@") for part in judged.name.split(BESIDE)]
+    if report.suite.name != SUITE:
+        return f"its suite is {report.suite.name!r}, and not {SUITE}"
+    if not judged.name:
+        return f"its profile {judged.id} has no name with versions"
+    if BESIDE.join(part[0] for part in parts) != judged.id or parts[0][2] != str(judged.version):
+        return f"its profile is {judged.id}, version {judged.version}, and its name {judged.name}"
+    if _own_profile(report) is None and report.suite.version == version(SUITE):
+        return f"this version of the suite made it, and has no profile {judged.name}"
+    return ""
 
 
 def _of_list(report: Report, known: Profile | None) -> str:
@@ -65,18 +121,25 @@ def _of_list(report: Report, known: Profile | None) -> str:
     if twice is not None:
         return f"the clause {twice} is in it twice"
     if known is None:
-        return ""
+        own = _own_profile(report) if report.suite.version == version(SUITE) else None
+        return "" if own is None else _of_levels(report, own)
     lost = [clause_id for clause_id in known.clauses if clause_id not in ids]
     more = [clause_id for clause_id in ids if clause_id not in known.holds]
     if lost:
         return f"the clause {lost[0]} of {known.name} is missing"
     if more:
         return f"the clause {more[0]} is not in {known.name}"
+    return _of_levels(report, known)
+
+
+def _of_levels(report: Report, own: Profile) -> str:
+    """Return how levels or floor differ from those of the suite; "" if they do not."""
+    known = catalogue().clauses
     for clause in report.clauses:
-        level = catalogue().clause(clause.id).level
+        level = known[clause.id].level if clause.id in known else clause.level
         if level != clause.level:
-            return f"{clause.id} is {clause.level}, and {known.name} has it as {level}"
-    return "" if report.profile.floor == known.floor else f"its floor is not that of {known.name}"
+            return f"{clause.id} is {clause.level}, and {own.name} has it as {level}"
+    return "" if report.profile.floor == own.floor else f"its floor is not that of {own.name}"
 
 
 def _of_clause(clause: ClauseVerdict, report: Report) -> str:
@@ -85,35 +148,64 @@ def _of_clause(clause: ClauseVerdict, report: Report) -> str:
     due = worst(verdicts)
     if clause.results != len(verdicts):
         return f"{clause.id} counts {clause.results} results, and {len(verdicts)} mention it"
-    if clause.verdict == due or (due is None and clause.verdict in UNSEEN):
+    if report.complete and clause.cause in ("left_out", "ended"):
+        return f"{clause.id} is {clause.cause}, and the run is called complete"
+    if clause.verdict == due or (due is None and clause.verdict in UNSETTLED):
         return ""
-    if clause.verdict == "not_applicable" and clause.cause in BEYOND and due != "fail":
-        return ""
-    if clause.verdict == "not_applicable" and _is_undeclared(clause, report):
+    if clause.verdict == "not_applicable" and _is_beyond(clause, report, seen=due is not None):
         return ""
     return f"{clause.id} is {clause.verdict}, and its results say {due or 'nothing'}"
 
 
-def _is_undeclared(clause: ClauseVerdict, report: Report) -> bool:
-    """Whether the clause needs a capability that the target does not declare."""
+def _of_waived(result: Result, report: Report) -> str:
+    """Return that a result is waived, and no known deviation excuses it whole; "" otherwise."""
+    if result.verdict != "waived":
+        return ""
+    used = [waiver.id for waiver in report.waivers if waiver.state == "used"]
+    covered = set(result.clauses) <= set(used) or any(names(each, result) for each in used)
+    return "" if covered else f"{result.name} is waived, and its waivers do not name it"
+
+
+def _is_beyond(clause: ClauseVerdict, report: Report, *, seen: bool) -> bool:
+    """Whether the clause cannot apply to this run, whatever its results.
+
+    It needs a capability that the target does not declare, or was not asked for; without a result
+    it may be left out of a part, or be without a check.
+    """
     known = catalogue().clauses.get(clause.id)
-    return known is not None and not set(known.capability) <= set(report.target.capabilities)
+    if known is None:
+        return not seen
+    if clause.cause == "not_asked":
+        return known.asked_by is not None
+    if not set(known.capability) <= set(report.target.capabilities):
+        return True
+    return not seen and clause.cause in ("left_out", "untested")
 
 
 def _of_outcome(report: Report, known: Profile | None) -> str:
     """Return how exit code or headline contradict the clauses; "" if they do not.
 
-    A run that ended early may end with any code that is neither a pass nor a violation.
+    A run that ended early may end with any code that is neither a pass nor a violation, with the
+    headline of that code.
     """
-    due = outcome(_record(report, known), report.clauses, report.waivers)
     if report.exit == FAULT or (not report.complete and report.exit in ENDED):
-        return ""
+        own = ENDED[report.exit]
+        return (
+            ""
+            if report.headline in own
+            else f"the headline is {report.headline!r}, and that of exit {report.exit} {own[0]!r}"
+        )
+    due = _due(report, known)
     if report.exit != due.exit:
         return f"exit is {report.exit}, and its clauses come to {due.exit} ({due.headline})"
-    free = report.target.kind == "endpoint" and due == GREEN
-    if report.headline != due.headline and not free:
+    if report.headline != due.headline:
         return f"the headline is {report.headline!r}, and its clauses come to {due.headline!r}"
     return ""
+
+
+def _due(report: Report, known: Profile | None) -> Outcome:
+    """Return the outcome that the clauses of the report come to."""
+    return outcome(_record(report, known), report.clauses, report.waivers)
 
 
 def _record(report: Report, known: Profile | None) -> RunRecord:
@@ -127,8 +219,14 @@ def _record(report: Report, known: Profile | None) -> RunRecord:
         floor=report.profile.floor,
     )
     narrowed = not report.complete and report.exit == CONFORMANT
+    consistent = f"consistent with {profile_of(report)}"
     return RunRecord(
         profile=judged_by,
+        green=(
+            Outcome(consistent, CONFORMANT, "nothing observed contradicts it")
+            if report.target.kind == "endpoint"
+            else GREEN
+        ),
         target=TargetFacts(
             kind=report.target.kind, capabilities=frozenset(report.target.capabilities)
         ),
