@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from mcp_proxy_conformance.report.site.secrets import is_pinned, secret_of
 
 Json = dict[str, Any]
 SECRET = "x" * 24
+SEEDS = Path(__file__).with_name("record")
 
 
 def refused(folder: Path) -> str:
@@ -158,6 +161,29 @@ def test_a_report_that_does_not_recompute_is_refused(
     assert sentence.startswith("alpha/1.0/report.json: ")
     assert words in sentence
     assert sentence.endswith("; create it again with `run`")
+
+
+def test_a_report_of_a_profile_that_may_change_has_the_levels_of_the_suite(tmp_path: Path) -> None:
+    """`read_record` refuses another level or floor, if the running suite made the report."""
+    for number, change in enumerate((_make_first_advisory, _clear_floor)):
+        folder = tmp_path / str(number)
+        path = shutil.copytree(SEEDS / "loose-relay" / "0.4.0", folder / "loose-relay" / "0.4.0")
+        report = json.loads((path / "report.json").read_bytes())
+        change(report)
+        (path / "report.json").write_text(json.dumps(report), encoding="utf-8")
+
+        assert "fidelity@1+integrity@1" in refused(folder)
+
+
+def _make_first_advisory(report: Json) -> None:
+    """Change the level of the first required clause that passes, in place."""
+    passing = (row for row in report["clauses"] if row["verdict"] == "pass")
+    next(row for row in passing if row["level"] == "required")["level"] = "advisory"
+
+
+def _clear_floor(report: Json) -> None:
+    """Take all away that the profile requires to pass, in place."""
+    report["profile"]["floor"]["passes"] = []
 
 
 def test_an_endpoint_has_the_headline_of_its_profile(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +14,15 @@ import pytest
 from records import CLAUSES, add
 from site_links import Page, broken_links
 
-from mcp_proxy_conformance.report.site.builds import Record, version_key
+from mcp_proxy_conformance.report.site.builds import Build, Record, version_key
 from mcp_proxy_conformance.report.site.files import difference, write
 from mcp_proxy_conformance.report.site.folder import BadRecord, read_record
 from mcp_proxy_conformance.report.site.history import pairs, step
 from mcp_proxy_conformance.report.site.pages import FORMAT, pages
-from mcp_proxy_conformance.report.site.positions import disagreements, positions
+from mcp_proxy_conformance.report.site.positions import Positions, disagreements, positions
 
 FLAG, QUERY, CALL = "ROB.flag", "ROB.query", "ROB.call"
+SEEDS = Path(__file__).with_name("record")
 SCRIPT = "<script>alert(1)</script>\" onload='alert(1)' javascript:alert(1)"
 
 
@@ -172,6 +175,69 @@ def test_a_build_of_another_suite_says_so(tmp_path: Path) -> None:
 
     assert note.kind == "other_suite"
     assert note.text.startswith("Version 0.9.0 of the suite made it")
+
+
+def test_a_part_of_a_profile_is_neither_the_newest_nor_green(tmp_path: Path) -> None:
+    """A partial build does not take the place of a whole one, and its badge is yellow."""
+    add(tmp_path, "alpha", "1.0", {FLAG: "fail"})
+    add(tmp_path, "alpha", "1.1", narrowed=True)
+
+    record = read_record(tmp_path)
+    files = pages(record)
+
+    assert [build.version for build in record.newest] == ["1.0"]
+    assert json.loads(files["badges/alpha/newest.json"])["message"] == "violated"
+    assert json.loads(files["badges/alpha/1.1.json"])["color"] == "yellow"
+    assert '<span class="headline inconclusive">partial' in (
+        files["implementations/alpha/1.1.html"].decode()
+    )
+
+
+def test_a_profile_with_other_clauses_is_never_green(tmp_path: Path) -> None:
+    """A pass of a profile that changed since is yellow, says so, and is an older profile's."""
+    shutil.copytree(SEEDS / "reference-relay", tmp_path / "reference-relay")
+
+    record = read_record(tmp_path)
+    said = json.loads(pages(record)["badges/reference-relay/newest.json"])
+
+    assert (said["color"], said["message"]) == ("yellow", "conformant, of another profile")
+    assert "no pass is green" in record.builds[0].notes[0].text
+
+
+def test_a_report_of_another_suite_does_not_change_levels(tmp_path: Path) -> None:
+    """A level that a report of another suite gives a clause is not that of its page."""
+
+    def relabel(report: dict[str, Any]) -> None:
+        """Make the report one of a later profile and suite, with FLAG as advisory, in place."""
+        report["suite"]["version"] = "9.0.0"
+        report["profile"] |= {"version": 99, "name": "robustness@99"}
+        next(row for row in report["clauses"] if row["id"] == FLAG)["level"] = "advisory"
+
+    add(tmp_path, "alpha", "1.0", change=relabel)
+    add(tmp_path, "beta", "1.0")
+
+    record = read_record(tmp_path)
+
+    assert {each.level for each in positions(record) if each.clause == FLAG} == {"required"}
+    assert record.of("alpha")[0].colour == "inconclusive"
+    assert record.of("beta")[0].colour == "pass"
+
+
+def test_one_implementation_does_not_disagree_with_itself(tmp_path: Path) -> None:
+    """Two implementations make a split; a record of one says that nothing was compared."""
+    add(tmp_path, "alpha", "1.0", {FLAG: "fail"})
+    build = read_record(tmp_path).builds[0]
+    other = replace(build, implementation="beta")
+
+    def on(*passes: Build) -> Positions:
+        """Return the positions on FLAG: these pass, and `build` fails."""
+        sides: dict[str, Any] = {"passes": passes, "fails": (build,)}
+        return Positions(FLAG, "required", **sides, undeclared=(), unsettled=(), elsewhere=())
+
+    assert not on(build).is_split
+    assert on(other).is_split
+    text = pages(read_record(tmp_path))["disagreements.html"].decode()
+    assert "No clause was observed of two implementations." in text
 
 
 def test_the_reason_of_a_build_is_that_of_its_clauses(tmp_path: Path) -> None:

@@ -13,8 +13,10 @@ from typing import Literal
 from mcp_proxy_conformance.catalogue.requirement import BESIDE, UnknownProfile
 from mcp_proxy_conformance.catalogue.requirement import profile as profile_named
 from mcp_proxy_conformance.report.document import SUITE, Report
+from mcp_proxy_conformance.report.html import colour_of
 from mcp_proxy_conformance.report.phrases import began, counted, profile_of
-from mcp_proxy_conformance.verdict.outcome import INTERRUPTED
+from mcp_proxy_conformance.report.site.recomputation import is_of_the_suite
+from mcp_proxy_conformance.verdict.outcome import INTERRUPTED, VIOLATED
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Verdict
 
 NoteKind = Literal[
@@ -68,6 +70,29 @@ class Build:
         return began(self.report)[:10]
 
     @cached_property
+    def is_whole(self) -> bool:
+        """Whether its run left nothing out: it came to its end, or found a violation before."""
+        left_out = any(clause.cause == "left_out" for clause in self.report.clauses)
+        return self.report.complete or (self.report.exit == VIOLATED and not left_out)
+
+    @cached_property
+    def is_current(self) -> bool:
+        """Whether its profile is as the running suite has it."""
+        return is_of_the_suite(self.report)
+
+    @property
+    def may_be_green(self) -> bool:
+        """Whether a pass of it is one of its whole profile, as the running suite has it."""
+        return self.is_whole and self.is_current
+
+    @property
+    def colour(self) -> str:
+        """The verdict in whose colours its headline is; a pass that may not be green is open."""
+        colour = colour_of(self.report)
+        is_green = colour in ("pass", "waived")
+        return "inconclusive" if is_green and not self.may_be_green else colour
+
+    @cached_property
     def asked(self) -> Mapping[str, ClauseVerdict]:
         """The verdicts on the clauses that its run was asked about, by clause."""
         return {
@@ -110,11 +135,20 @@ class Record:
             if build.implementation == implementation and profile in (None, build.profile)
         )
 
+    def newest_of(self, implementation: str, profile: str | None = None) -> Build | None:
+        """Return the newest build of an implementation, and of a profile; None without one.
+
+        A build of which only a part was judged is it only if there is no other.
+        """
+        builds = self.of(implementation, profile)
+        return next((build for build in builds if build.is_whole), next(iter(builds), None))
+
     @property
     def newest(self) -> tuple[Build, ...]:
         """The newest build of each implementation in each profile."""
-        pairs = {(build.implementation, build.profile): build for build in reversed(self.builds)}
-        return tuple(build for build in self.builds if build in pairs.values())
+        pairs = dict.fromkeys((build.implementation, build.profile) for build in self.builds)
+        newest = [self.newest_of(*pair) for pair in pairs]
+        return tuple(build for build in self.builds if build in newest)
 
 
 def record_of(builds: Sequence[Build]) -> Record:
@@ -161,7 +195,7 @@ def _noted(build: Build, last: str) -> Build:
     if report.waivers:
         entries = counted(len(report.waivers), "known deviation", "known deviations")
         notes.append(Note("deviations", f"Its authors list {entries}; waived is not a pass."))
-    notes += _of_profile(report)
+    notes += _of_profile(build)
     if report.suite.version != version(SUITE):
         notes.append(
             Note(
@@ -177,11 +211,10 @@ def _noted(build: Build, last: str) -> Build:
     return replace(build, notes=tuple(notes))
 
 
-def _of_profile(report: Report) -> list[Note]:
+def _of_profile(build: Build) -> list[Note]:
     """Return a note if there are newer versions of its profiles, or the suite has other clauses."""
-    name = profile_of(report)
+    name = profile_of(build.report)
     try:
-        own = profile_named(name)
         newest = BESIDE.join(
             profile_named(part.partition("@")[0]).name for part in name.split(BESIDE)
         )
@@ -189,8 +222,9 @@ def _of_profile(report: Report) -> list[Note]:
         return [Note("unknown_profile", f"This version of the suite does not have {name}.")]
     if name != newest:
         return [Note("older_profile", f"It was judged by {name}; the newest is {newest}.")]
-    if own.holds != {clause.id for clause in report.clauses}:
-        return [Note("older_profile", f"{name} has other clauses now: it is not frozen yet.")]
+    if not build.is_current:
+        text = f"{name} has other clauses or checks now: it is not frozen yet, so no pass is green."
+        return [Note("older_profile", text)]
     return []
 
 

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.report import badge
 from mcp_proxy_conformance.report.document import SUITE
 from mcp_proxy_conformance.report.drawing import MEANINGS, SIGNS, Drawing, drawing
 from mcp_proxy_conformance.report.evidence import Evidence, ShownMessages, exchange, read
-from mcp_proxy_conformance.report.html import colour_of, digest, environment, part, rendered
+from mcp_proxy_conformance.report.html import digest, environment, part, rendered
 from mcp_proxy_conformance.report.phrases import counted, interpretations_of, profile_of, sentence
 from mcp_proxy_conformance.report.picture import Picture, picture
 from mcp_proxy_conformance.report.site.builds import Build, Record
@@ -33,6 +33,8 @@ FILLS = {
     "orange": "#9c4a00", "lightgrey": "#666",
 }  # fmt: skip
 """Colours of a drawn badge, by the words of its JSON."""
+GREEN = ("brightgreen", "yellowgreen")
+"""Colours of a pass; a build whose pass is not one of its whole profile has another."""
 LETTER, MARGIN = 7, 10
 """Units of a badge: a letter, and both margins of a text."""
 Files = Mapping[str, bytes]
@@ -48,6 +50,7 @@ class Group:
 
     profile: str
     builds: tuple[Build, ...]
+    newest: Build
     causes: tuple[RootCause, ...]
     steps: tuple[tuple[Build, Step | None], ...]
     pairs: tuple[Step, ...]
@@ -88,6 +91,7 @@ def _texts(record: Record) -> Iterator[tuple[str, str]]:
         "record": record,
         "every": every,
         "disputed": disputed,
+        "compared": any(each.is_compared for each in every),
         "pictures": pictures,
     }
     yield "style.css", part("page.css") + part("site/site.css")
@@ -120,7 +124,6 @@ def _page(template: str, root: str, *, script: str = "", **values: Any) -> str:
             signs=SIGNS,
             meanings=MEANINGS,
             verdicts=WORST_FIRST,
-            colour_of=colour_of,
             profile_of=profile_of,
             sentence=sentence,
             interpretations_of=interpretations_of,
@@ -142,24 +145,36 @@ def _implementation(
     """Yield (path, text) of the files of one implementation: its pages, builds and badges."""
     folder, root = f"implementations/{name}", "../../"
     profiles = dict.fromkeys(build.profile for build in record.of(name))
-    groups = [_group(profile, record.of(name, profile)) for profile in profiles]
-    values: dict[str, Any] = {"name": name, "groups": groups, "pictures": pictures}
+    groups = [
+        _group(record.of(name, profile), newest)
+        for profile in profiles
+        if (newest := record.newest_of(name, profile)) is not None
+    ]
+    newest = record.newest_of(name)
+    values: dict[str, Any] = {
+        "name": name,
+        "groups": groups,
+        "pictures": pictures,
+        "newest_build": newest,
+    }
     yield f"{folder}/index.html", _page("implementation", root, **values)
     if any(group.whole for group in groups):
         yield f"{folder}/changes.html", _page("changes", root, **values)
     for build in record.of(name):
         yield build.address, rendered(build.report, "site/build.html.jinja", build=build)
         yield from _badge(f"badges/{name}/{build.version}", build)
-    yield from _badge(f"badges/{name}/newest", record.of(name)[0])
+    if newest is not None:
+        yield from _badge(f"badges/{name}/newest", newest)
 
 
-def _group(profile: str, builds: tuple[Build, ...]) -> Group:
+def _group(builds: tuple[Build, ...], newest: Build) -> Group:
     """Return the builds of one profile, with all that their history shows."""
     steps = [*adjacent(builds), None]
     return Group(
-        profile=profile,
+        profile=newest.profile,
         builds=builds,
-        causes=tuple(cause for cause in builds[0].report.causes if not cause.waived),
+        newest=newest,
+        causes=tuple(cause for cause in newest.report.causes if not cause.waived),
         steps=tuple(zip(builds, steps, strict=True)),
         pairs=tuple(pairs(builds)),
         moving=tuple(moving(builds)),
@@ -231,6 +246,10 @@ def _badge(path: str, build: Build) -> Iterator[tuple[str, str]]:
     """Yield (path, text) of a build's badge, as JSON and drawn."""
     text = badge.render(build.report)
     said = json.loads(text)
+    if said["color"] in GREEN and not build.may_be_green:
+        said["color"] = "yellow"
+        said["message"] += "" if build.is_current else ", of another profile"
+        text = json.dumps(said, ensure_ascii=False) + "\n"
     label, message = said["label"], said["message"]
     template = environment().get_template("site/badge.svg.jinja")
     yield f"{path}.json", text

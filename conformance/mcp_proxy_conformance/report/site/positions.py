@@ -23,18 +23,32 @@ class Positions:
     @property
     def split(self) -> tuple[int, int]:
         """How evenly implementations split: the smaller side, then the number of both."""
-        return min(len(self.passes), len(self.fails)), len(self.passes) + len(self.fails)
+        sides = [{build.implementation for build in side} for side in (self.passes, self.fails)]
+        return min(map(len, sides)), sum(map(len, sides))
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether it was observed of two implementations."""
+        return len({build.implementation for build in (*self.passes, *self.fails)}) > 1
 
     @property
     def is_split(self) -> bool:
-        """Whether at least one passes and at least one fails."""
-        return self.split[0] > 0
+        """Whether at least one implementation passes and at least one other fails."""
+        return self.is_compared and self.split[0] > 0
 
 
 def positions(record: Record) -> list[Positions]:
-    """Return the positions on every clause of the record, in the order of the catalogue."""
-    order = {clause_id: number for number, clause_id in enumerate(catalogue().clauses)}
-    levels = {clause.id: clause.level for build in record.builds for clause in build.report.clauses}
+    """Return the positions on every clause of the record, in the order of the catalogue.
+
+    Levels are those of the catalogue; of clauses that it does not have, those of the reports.
+    """
+    known = catalogue().clauses
+    order = {clause_id: number for number, clause_id in enumerate(known)}
+    levels = {
+        clause.id: known[clause.id].level if clause.id in known else clause.level
+        for build in record.builds
+        for clause in build.report.clauses
+    }
     ids = sorted(levels, key=lambda clause_id: (order.get(clause_id, len(order)), clause_id))
     return [_positions(clause_id, levels[clause_id], record) for clause_id in ids]
 
