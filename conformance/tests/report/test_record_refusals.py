@@ -289,7 +289,9 @@ def test_a_credential_in_the_target_file_is_refused(tmp_path: Path) -> None:
         assert "has a credential; take it out" in refused(folder)
 
 
-@pytest.mark.parametrize("version", ["latest", "main", "1.0-nightly", "snapshot.2", "abc"])
+@pytest.mark.parametrize(
+    "version", ["latest", "main", "1.0-nightly", "snapshot.2", "abc", "0.1.0-dev", "trunk1"]
+)
 def test_a_moving_version_is_refused(version: str, tmp_path: Path) -> None:
     """`read_record` refuses a folder of a version that changes its build, such as `latest`."""
     add(tmp_path, "alpha", version)
@@ -311,10 +313,40 @@ def test_a_report_of_another_build_is_refused(tmp_path: Path) -> None:
     add(tmp_path / "three", "alpha", "1.0", files={"REPRODUCE.md": reproduce("1.0", "0.1")})
     add(tmp_path / "four", "alpha", "1.0", files={"REPRODUCE.md": "# Nothing\n"})
 
+    add(tmp_path / "five", "alpha", "1.0", files={"REPRODUCE.md": reproduce("11.0", "1.0.0")})
+
+    assert "its target is not version 1.0" in refused(tmp_path / "five")
     assert "it is about version 1.0" in refused(tmp_path / "one")
     assert "it is about alpha" in refused(tmp_path / "two")
     assert "its suite is not version" in refused(tmp_path / "three")
     assert "it has no line `- Suite: ...`; add it" in refused(tmp_path / "four")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "its name is missing, and that of the report alpha"),
+        ('name = "other"\nversion = "1.0"', "its name is other, and that of the report alpha"),
+        ('name = "alpha"\nversion = "9.9"', "its version is 9.9, and that of the report 1.0"),
+        (
+            'name = "alpha"\nversion = "1.0"\ncapabilities = ["approval"]',
+            "it declares approval, and the report does not",
+        ),
+    ],
+)
+def test_a_target_file_of_another_run_is_refused(text: str, words: str, tmp_path: Path) -> None:
+    """`read_record` refuses a target file of another name, version or capability."""
+    add(tmp_path, "alpha", "1.0", files={"target.toml": text})
+
+    assert refused(tmp_path) == f"alpha/1.0/target.toml: {words}; take the file of the run"
+
+
+def test_a_version_is_there_once(tmp_path: Path) -> None:
+    """`read_record` refuses two builds of one version, with and without a `v`."""
+    add(tmp_path, "alpha", "1.0")
+    add(tmp_path, "alpha", "v1.0")
+
+    assert refused(tmp_path) == "alpha/v1.0: it is the version of 1.0; keep one of them"
 
 
 @pytest.mark.parametrize("name", ["a b", "<script>", "x\ny", "é", "a" * 81])

@@ -73,7 +73,31 @@ def test_builds_are_in_the_order_of_their_versions_and_implementations_of_their_
     assert [build.version for build in record.of("alpha")] == [
         "1.10.0", "1.10.0-rc.1", "1.9.0", "1.2.0",
     ]  # fmt: skip
-    assert sorted(["v2", "10", "1-a", "1"], key=version_key) == ["1-a", "1", "v2", "10"]
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        "1-a 1 v2 10",
+        "1.0.0.dev1 1.0.0a1 1.0.0-alpha.2 1.0.0b2 1.0.0-RC.1 1.0.0rc2 1.0.0 1.0.0.post1 1.0.1",
+        "release-1.2.0 release-1.10.0-rc1 release-1.10.0 V2.0 3.0",
+        "1.0.0+9 1.0.0+10 1.0.1-rc.1+build",
+        "2026-06-30-ff03db92 2026-07-01-99aa 2026-07-01.2-ff03db92 2026-07-02-0a",
+        "ff03db92 0.1.0",
+    ],
+)
+def test_versions_are_in_order(versions: str) -> None:
+    """`version_key` puts stages before their release, and compares numbers as numbers."""
+    names = versions.split()
+
+    assert sorted(names, key=version_key) == names
+
+
+def test_commits_are_in_the_order_of_their_dates() -> None:
+    """Of two commits without a number the one of the later date is the newer one."""
+    older, newer = version_key("99aab0c", "2026-07-01"), version_key("00aab0c", "2026-07-02")
+
+    assert older < newer
 
 
 def test_a_step_tells_regressions_mends_and_other_changes(folder: Path) -> None:
@@ -266,7 +290,7 @@ def test_script_in_every_text_is_inert(tmp_path: Path) -> None:
         for message in report["messages"].values():
             message |= {"peer": SCRIPT, "note": SCRIPT, "body": SCRIPT, "headers": {SCRIPT: SCRIPT}}
 
-    text = f'kind = "command"\nname = "alpha"\nnote = {json.dumps(SCRIPT)}\n'
+    text = f'kind = "command"\nname = "alpha"\nversion = "1.0"\nnote = {json.dumps(SCRIPT)}\n'
     files = {"reply.txt": SCRIPT, "target.toml": text}
     add(tmp_path, "alpha", "1.0", {FLAG: "fail", CALL: "fail"}, change=hostile, files=files)
     add(tmp_path, "beta", "1.0")

@@ -27,7 +27,12 @@ AGED_DAYS = 365
 """Days before the newest run of a record after which a run is called old."""
 NOT_ASKED = ("not_asked", "left_out", "untested")
 """Causes of a clause of which a run says nothing, because nobody asked."""
-_PART = re.compile(r"[0-9]+|[A-Za-z]+")
+STAGES = {"dev": 0, "a": 1, "alpha": 1, "b": 2, "beta": 2, "c": 4, "rc": 4, "post": 6}
+"""Order of words after the numbers of a version: others are 3, and a release is 5."""
+_PART = re.compile(r"[0-9]+|[a-z]+")
+_PREFIX = re.compile(r"^(?:v|version|release|rel)[-._]?(?=[0-9])")
+_RELEASE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:\.[0-9]+)*(?![0-9])|[0-9]+(?:[._][0-9]+)*")
+_COMMIT = re.compile(r"(?=.*[a-f])(?=.*[0-9])[0-9a-f]{7,40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,20 +164,28 @@ def record_of(builds: Sequence[Build]) -> Record:
         for name in {build.implementation for build in builds}
     }
     noted = [_noted(build, last) for build in builds]
-    noted.sort(key=lambda build: version_key(build.version), reverse=True)
+    noted.sort(key=lambda build: version_key(build.version, began(build.report)), reverse=True)
     noted.sort(key=lambda build: build.implementation)
     noted.sort(key=lambda build: latest[build.implementation], reverse=True)
     return Record(tuple(noted))
 
 
-def version_key(name: str) -> tuple[object, ...]:
+def version_key(name: str, date: str = "") -> tuple[object, ...]:
     """Return the key by which versions are ordered: numbers as numbers, 1.0-rc.1 before 1.0.
 
-    A part after a hyphen makes a version earlier; what follows a plus sign decides last.
+    A part after a hyphen and words such as `rc` or `dev` make a version earlier; what follows a
+    plus sign decides last. Commits come before all versions, in the order of their dates.
     """
-    plain, _, built = name.removeprefix("v").partition("+")
-    release, hyphen, before = plain.partition("-")
-    return (_parts(release), not hyphen, _parts(before), _parts(built), name)
+    text = name.lower()
+    if _COMMIT.fullmatch(text):
+        return (False, date, name)
+    plain, _, built = text.partition("+")
+    plain = _PREFIX.sub("", plain, count=1)
+    found = _RELEASE.match(plain)
+    release, rest = (found[0], plain[found.end() :]) if found else ("", plain)
+    word = next(iter(re.findall(r"[a-z]+", rest)), "")
+    stage = STAGES.get(word, 3) if rest.strip("._-") else 5
+    return (True, _parts(release), stage, _parts(rest), _parts(built), name)
 
 
 def _parts(text: str) -> tuple[tuple[bool, int, str], ...]:

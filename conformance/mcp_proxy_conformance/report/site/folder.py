@@ -67,6 +67,12 @@ def read_record(folder: Path) -> Record:
     ]
     if not builds:
         raise BadRecord(str(folder), "it has no report", "add <implementation>/<version>/")
+    known: dict[tuple[str, str], Build] = {}
+    for build in builds:
+        key = (build.implementation, build.version.lower().removeprefix("v"))
+        if (other := known.setdefault(key, build)) is not build:
+            place = f"{build.implementation}/{build.version}"
+            raise BadRecord(place, f"it is the version of {other.version}", "keep one of them")
     if len(builds) > MOST_BUILDS:
         raise BadRecord(str(folder), f"it has more than {MOST_BUILDS} reports", "part it")
     return record_of(builds)
@@ -117,6 +123,7 @@ def _build(entry: os.DirEntry[str], implementation: str) -> Build:
     members = _members(f"{place}/{TARGET}", texts[TARGET])
     _expect_nothing_secret(place, texts, report, members)
     _expect_pinned(place, texts, report, entry.name, implementation)
+    _expect_own_target(f"{place}/{TARGET}", members, report)
     return Build(
         implementation=implementation,
         version=entry.name,
@@ -223,11 +230,28 @@ def _expect_pinned(
         raise BadRecord(where, "it does not say which version it is about", given)
     if own.removeprefix("v") != build.removeprefix("v"):
         raise BadRecord(where, f"it is about version {own[:SHOWN]}", f"move it, or {given}")
-    if name and _slug(name) != _slug(implementation):
+    if not name:
+        raise BadRecord(where, "it does not say what it is about", given)
+    if _slug(name) != _slug(implementation):
         raise BadRecord(where, f"it is about {name[:SHOWN]}", f"move it, or {given}")
     for file in (TARGET, REPRODUCE):
         if moving_in(texts[file]):
             raise BadRecord(f"{place}/{file}", "it names a latest version", "name the version")
+
+
+def _expect_own_target(place: str, members: dict[str, Any], report: Report) -> None:
+    """Raise BadRecord if the target file is not that of the run: by name, version, capabilities."""
+    repair = "take the file of the run"
+    for member, value in (("name", report.target.name), ("version", report.target.version)):
+        if members.get(member) != value:
+            given = str(members.get(member, "missing"))[:SHOWN]
+            problem = f"its {member} is {given}, and that of the report {value[:SHOWN]}"
+            raise BadRecord(place, problem, repair)
+    declared = members.get("capabilities", [])
+    for word in declared if isinstance(declared, list) else []:
+        if word not in report.target.capabilities:
+            problem = f"it declares {str(word)[:SHOWN]}, and the report does not"
+            raise BadRecord(place, problem, repair)
 
 
 def _slug(name: str) -> str:
@@ -241,10 +265,16 @@ def _facts(place: str, text: str, report: Report, build: str) -> dict[str, str]:
     for name in FACTS:
         if name not in facts:
             raise BadRecord(place, f"it has no line `- {name}: ...`", "add it")
-    if report.suite.version not in facts["Suite"]:
+    if not _names(facts["Suite"], report.suite.version):
         raise BadRecord(
             place, f"its suite is not version {report.suite.version} of the report", "correct it"
         )
-    if build.removeprefix("v") not in facts["Target"]:
+    if not _names(facts["Target"], build):
         raise BadRecord(place, f"its target is not version {build}", "correct it")
     return {name: facts[name] for name in FACTS}
+
+
+def _names(text: str, version: str) -> bool:
+    """Whether a text names just this version, with or without a `v`: 11.0.0 does not name 1.0.0."""
+    plain = re.escape(version.removeprefix("v"))
+    return re.search(rf"(?<![\w.+])v?{plain}(?![\w+-]|\.\w)", text) is not None

@@ -27,9 +27,24 @@ _BEARER = re.compile(r"\bbearer\s+(?!\(redacted\)|[{$<\[])[\w.~+/=-]{16}", re.IG
 _IN_URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/@:\"'<>]+:(?!\(redacted\))[^\s/@\"'<>]+@")
 _LATEST = re.compile(r"[@:]latest\b", re.IGNORECASE)
 _DIGIT = re.compile(r"[0-9]")
+_DEV = re.compile(r"(?<![a-z])dev(?![a-z]|[._-]?[0-9])", re.IGNORECASE)
+"""The word of a version in development, without a number: `1.0.dev3` is a release."""
 _WORDS = re.compile(r"[A-Za-z]+")
 MOVING = frozenset(
-    {"latest", "nightly", "snapshot", "head", "main", "master", "edge", "unknown", "development"}
+    {
+        "latest",
+        "nightly",
+        "snapshot",
+        "head",
+        "main",
+        "master",
+        "edge",
+        "unknown",
+        "development",
+        "develop",
+        "trunk",
+        "canary",
+    }
 )
 """Words of a version that mean another build tomorrow."""
 
@@ -93,7 +108,8 @@ def _is_literal(value: str) -> bool:
 def is_pinned(version: str) -> bool:
     """Whether a version names one build for ever: it has a digit and no word that moves."""
     words = {word.lower() for word in _WORDS.findall(version)}
-    return bool(_DIGIT.search(version)) and words.isdisjoint(MOVING)
+    moves = not words.isdisjoint(MOVING) or _DEV.search(version)
+    return bool(_DIGIT.search(version)) and not moves
 
 
 def moving_in(text: str) -> bool:
