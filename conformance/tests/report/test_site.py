@@ -153,10 +153,13 @@ def test_a_disputed_clause_is_one_click_from_the_front(folder: Path) -> None:
 
 
 def test_the_reply_is_shown_on_the_pages_of_build_and_implementation(folder: Path) -> None:
-    """The reply of a build is on its page and on its implementation's."""
+    """The reply of a build is on its page, its implementation's and those of what it fails."""
     files = pages(read_record(folder))
 
-    for path in ("implementations/beta/index.html", "implementations/beta/2.0.html"):
+    for path in (
+        "implementations/beta/index.html", "implementations/beta/2.0.html",
+        f"clauses/{CALL}.html",
+    ):  # fmt: skip
         assert "We read it otherwise." in files[path].decode()
 
 
@@ -215,6 +218,22 @@ def test_a_part_of_a_profile_is_neither_the_newest_nor_green(tmp_path: Path) -> 
     assert '<span class="headline inconclusive">partial' in (
         files["implementations/alpha/1.1.html"].decode()
     )
+
+
+def test_what_a_run_left_out_is_counted_as_not_asked(tmp_path: Path) -> None:
+    """A clause that a part of a profile leaves out is not counted among those not applicable."""
+
+    def leave_out(report: dict[str, Any]) -> None:
+        """Take the result of QUERY away, as if it had been left out, in place."""
+        clause = next(row for row in report["clauses"] if row["id"] == QUERY)
+        clause |= {"verdict": "not_applicable", "cause": "left_out", "results": 0}
+        report["results"] = [row for row in report["results"] if QUERY not in row["clauses"]]
+
+    add(tmp_path, "alpha", "1.0", narrowed=True, change=leave_out)
+
+    (build,) = read_record(tmp_path).builds
+
+    assert (build.count("not_applicable"), build.unasked) == (0, 1)
 
 
 def test_a_profile_with_other_clauses_is_never_green(tmp_path: Path) -> None:

@@ -109,11 +109,17 @@ class Build:
         return self.asked.get(clause_id)
 
     def count(self, verdict: Verdict) -> int:
-        """Return the number of required clauses with that verdict."""
+        """Return the number of required clauses with that verdict, of those that were asked."""
         return sum(
             clause.level == "required" and clause.verdict == verdict
-            for clause in self.report.clauses
+            for clause in self.asked.values()
         )
+
+    @property
+    def unasked(self) -> int:
+        """The number of required clauses that its run was not asked about."""
+        required = [clause.id for clause in self.report.clauses if clause.level == "required"]
+        return sum(clause_id not in self.asked for clause_id in required)
 
 
 @dataclass(frozen=True, slots=True)
