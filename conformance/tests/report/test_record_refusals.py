@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,8 @@ from mcp_proxy_conformance.report.site.folder import BadRecord, read_record
 from mcp_proxy_conformance.report.site.secrets import is_pinned, secret_of
 
 Json = dict[str, Any]
-SECRET = "x" * 24
 SEEDS = Path(__file__).with_name("record")
+SECRET = "x1" * 12
 
 
 def refused(folder: Path) -> str:
@@ -218,9 +220,9 @@ def test_a_run_of_no_day_or_of_a_day_to_come_is_refused(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Authorization: Bearer abcdefgh12345678", "a value of the header Authorization"),
+        ("Authorization: Bearer abcdefgh12345678", "a value of the header authorization"),
         ('{\\"x-api-key\\": \\"abcdefgh12345678\\"}', "a value of the header x-api-key"),
-        ("Cookie=abcdefgh12345678", "a value of the header Cookie"),
+        ("Cookie=abcdefgh12345678", "a value of the header cookie"),
         (f"ghp_{SECRET}", "an access token or a private key"),
         ("-----BEGIN RSA PRIVATE KEY-----", "an access token or a private key"),
         (f"bearer {SECRET}", "a bearer token"),
@@ -260,11 +262,118 @@ def _with_body(text: str) -> Callable[[Json], None]:
         "--upstream-header 'Authorization: Bearer {upstream_token}'",
         "the header Authorization is not forwarded",
         "https://example.com/a:b@c",
+        '{"progressToken": "abcdefgh12345678"}',
+        "--token {upstream_token} --api-key=$API_KEY",
     ],
 )
 def test_what_only_looks_like_a_secret_is_not_one(text: str) -> None:
     """`secret_of` is "" for redacted values, placeholders and prose about headers."""
     assert secret_of(text) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Authorization: required by our docs",
+        "Our cookie: everything a session needs",
+        "It answers Bearer authentication-challenge then",
+        "The token: 2025-11-25 is the revision. Our password: something",
+        "Start it with --token whatever",
+    ],
+)
+def test_words_of_a_reply_are_not_secrets(text: str, tmp_path: Path) -> None:
+    """`read_record` takes a reply whose sentences name headers, tokens and options."""
+    add(tmp_path, "alpha", "1.0", files={"reply.txt": text})
+
+    assert read_record(tmp_path).builds[0].reply == text
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("target.toml", 'url = "https://h.example/?api_key=abcdefgh"'),
+        ("target.toml", 'url = "https://abcdefghijkl@h.example/"'),
+        ("target.toml", 'headers = ["X-Auth-Token: abcdefghijkl"]'),
+        ("target.toml", 'options = ["-H", "X-Token: abcdefghijkl"]'),
+        ("target.toml", 'token = ["abcdefghijkl"]'),
+        ("target.toml", 'deep = [[{token = "abcdefghijkl"}]]'),
+        ("target.toml", 'args = "run --token abcdefghijkl"'),
+        ("target.toml", '[env]\nTHE_DSN = "abcdefghijkl"'),
+        ("target.toml", f'note = "hf_{SECRET}abcdefgh"'),
+        ("target.toml", "# token = abcdefghijkl"),
+        ("target.toml", 'header = "Authorization: Digest abcdefghijkl"'),
+        ("target.toml", 'note = "token=abc{defghijkl"'),
+        ("target.toml", f'note = "gh\\u0070_{SECRET}"'),
+        ("REPRODUCE.md", "run --token abcdefghijkl"),
+        ("REPRODUCE.md", "`GITHUB_TOKEN=abcdefghijkl run`"),
+        ("REPRODUCE.md", "password: abcdefghijkl"),
+        ("REPRODUCE.md", "https://h.example/?access_token=abcdefghijkl"),
+        ("reply.txt", "We use token=abcdefghijkl here"),
+    ],
+)
+def test_a_secret_where_a_value_stands_is_refused(file: str, text: str, tmp_path: Path) -> None:
+    """`read_record` refuses a credential in an assignment, a header, a query or an option.
+
+    The sentence names the file.
+    """
+    more = reproduce("1.0", version("mcp-proxy-conformance")) if file == "REPRODUCE.md" else ""
+    named = 'kind = "command"\nname = "alpha"\nversion = "1.0"\n' if file == "target.toml" else ""
+    add(tmp_path, "alpha", "1.0", files={file: f"{more}{named}{text}\n"})
+
+    sentence = refused(tmp_path)
+
+    assert sentence.startswith(f"alpha/1.0/{file}: it")
+    assert sentence.endswith("; take it out, and see that it is no longer valid")
+
+
+def _query(report: Json) -> None:
+    """Put a token into the address of the first message, in place."""
+    next(iter(report["messages"].values()))["peer"] = "http://h.example/?token=abcdefghijkl"
+
+
+def _header(report: Json) -> None:
+    """Give the first message a header whose name says that it is secret, in place."""
+    next(iter(report["messages"].values()))["headers"] = {"x-auth-token": "abcdefghijkl"}
+
+
+def _command(report: Json) -> None:
+    """Put an option with a token into the stored command line, in place."""
+    report["timing"]["command"] = ["run --token abcdefghijkl", ""]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_with_body('{"access_token":"abcdefghijkl"}'), _query, _header, _command],
+)
+def test_a_secret_in_any_part_of_a_report_is_refused(
+    change: Callable[[Json], None], tmp_path: Path
+) -> None:
+    """`read_record` refuses a credential in a body, an address, a header or the command line."""
+    add(tmp_path, "alpha", "1.0", {"ROB.flag": "fail"}, change=change)
+
+    sentence = refused(tmp_path)
+
+    assert sentence.startswith("alpha/1.0/report.json: it has a ")
+    assert "value" in sentence
+
+
+def test_an_escaped_letter_does_not_hide_a_secret(tmp_path: Path) -> None:
+    """`read_record` refuses a token of a report one letter of which is escaped."""
+    build = add(tmp_path, "alpha", "1.0", {"ROB.flag": "fail"}, change=_with_body(f"ghp_{SECRET}"))
+    path = build / "report.json"
+    path.write_bytes(path.read_bytes().replace(b"ghp_", b"gh\\u0070_"))
+
+    assert "an access token" in refused(tmp_path)
+
+
+@pytest.mark.parametrize("part", ["eyJ-", "token= ", "cookie:", "://a", "--a "])
+def test_a_long_text_is_searched_in_little_time(part: str) -> None:
+    """`secret_of` of half a million characters that begin secrets again and again takes seconds."""
+    began = time.monotonic()
+
+    secret_of(part * (500_000 // len(part)))
+
+    assert time.monotonic() - began < 10
 
 
 def test_a_header_that_was_not_redacted_is_refused(tmp_path: Path) -> None:
@@ -286,7 +395,7 @@ def test_a_credential_in_the_target_file_is_refused(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         add(folder, "alpha", "1.0", files={"target.toml": line})
 
-        assert "has a credential; take it out" in refused(folder)
+        assert "a secret value named" in refused(folder)
 
 
 @pytest.mark.parametrize(

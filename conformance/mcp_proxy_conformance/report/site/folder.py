@@ -13,7 +13,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.bounded import nests_deeper, read_bytes, toml
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.phrases import began
+from mcp_proxy_conformance.report.phrases import began, command_of
 from mcp_proxy_conformance.report.reader import BadReport, read_report
 from mcp_proxy_conformance.report.site.builds import Build, Record, record_of
 from mcp_proxy_conformance.report.site.recomputation import contradiction, recomputed
@@ -210,8 +210,11 @@ def _expect_nothing_secret(
 ) -> None:
     """Raise BadRecord if a file of the build, a header or a member of its target file is secret."""
     out = "take it out, and see that it is no longer valid"
-    for name, text in texts.items():
-        if found := secret_of(text):
+    unescaped = msgspec.json.encode(msgspec.json.decode(texts[REPORT])).decode()
+    shown = {**texts, REPORT: unescaped}
+    command = " ".join(command_of(report))
+    for name, text in (*shown.items(), (REPORT, command)):
+        if found := secret_of(text, prose=name == REPLY or text is unescaped):
             raise BadRecord(f"{place}/{name}", f"it has {found}", out)
     if name := secret_header(report):
         raise BadRecord(f"{place}/{REPORT}", f"it has a value of the header {name}", out)

@@ -11,20 +11,42 @@ from mcp_proxy_conformance.report.from_record import SECRET
 from mcp_proxy_conformance.verdict.credentials import PLANTED, SECRET_NAME, credentials
 from mcp_proxy_conformance.verdict.redaction import REDACTED
 
-LEAST = 8
-"""Characters; a shorter value is not taken for a credential."""
-_HEADER = re.compile(
-    r"\b(?P<name>(?:proxy-)?authorization|(?:set-)?cookie|x-api-key)\\*[\"']?\s*[:=]\s*\\*[\"']?"
-    r"(?:(?:bearer|basic|token)\s+)?+(?!\(redacted\)|[{$<\[])[^\s\"'\\,;{}()<>]{8}",
-    re.IGNORECASE,
+LEAST, LONG, UNBROKEN = 8, 16, 20
+"""Characters; a shorter value is not taken for a credential, a shorter one after the word Bearer,
+and a shorter run of letters alone, in a sentence."""
+_VALUE = rf"(?P<value>[^\s\"'\\,;&`]{{{LEAST},400}}+)"
+_NAME = (
+    r"(?P<name>token|secret|password|passwd|passphrase|pwd|credential|api[_-]?key|x-key|x-auth"
+    r"|access[_-]?key|secret[_-]?key|private[_-]?key|signing[_-]?key)"
 )
+_HARMLESS = re.compile(r"(?:progress|next|page|continuation)[_-]?$")
+"""A part of a name before the word token, in names of the protocol's own."""
+_GAP = r"[ \t]{0,8}"
+_ASSIGNED = re.compile(
+    rf"{_NAME}(?:={_VALUE}|\\*[\"']?{_GAP}[:=]{_GAP}\[?{_GAP}\\*[\"']"
+    rf"(?P<quoted>[^\s\"'\\]{{{LEAST},400}}+)(?=\\*[\"']))"
+)
+"""A value joined to its name, as in a query or the environment, or in quotes, as in JSON."""
+_BESIDE = re.compile(
+    rf"(?:{_NAME}[\"'`]?{_GAP}[:=]|(?<![\w-])--?[\w-]{{0,40}}?{_NAME.replace('name>', 'option>')})"
+    rf"[ \t]{{1,8}}[\"']?{_VALUE}"
+)
+"""A value beside its name: after a colon, an equals sign or an option."""
+_HEADER = re.compile(
+    r"\b(?P<name>(?:proxy-)?authorization|(?:set-)?cookie|x-api-key)\\*[\"']?"
+    rf"{_GAP}[:=]{_GAP}\\*[\"']?(?:(?:bearer|basic|token|digest|apikey|negotiate){_GAP})?+{_VALUE}"
+)
+_BEARER = re.compile(rf"\bbearer[ \t]{{1,8}}(?P<value>[\w.~+/=-]{{{LONG},}}+)")
+_USER = re.compile(rf"\bhttps?://(?P<value>[^\s/@:\"'<>?#]{{{LEAST},400}}+)@")
 _TOKEN = re.compile(
     r"\b(?:gh[pousr]_\w{20}|github_pat_\w{20}|glpat-[\w-]{16}|sk-[\w-]{20}|xox[abprs]-[\w-]{10}"
-    r"|npm_\w{30}|AKIA[0-9A-Z]{16}|AIza[\w-]{30}|eyJ[\w-]{10,500}\.[\w-]{10,2000}\.)"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
+    r"|npm_\w{30}|hf_\w{30}|pypi-[\w-]{40}|[sr]k_live_\w{16}|AKIA[0-9A-Z]{16}|AIza[\w-]{30})"
+    r"|(?<![\w-])eyJ[\w-]{10,}+\.[\w-]{10,}+\.|-----BEGIN [A-Z ]*PRIVATE KEY"
 )
-_BEARER = re.compile(r"\bbearer\s+(?!\(redacted\)|[{$<\[])[\w.~+/=-]{16}", re.IGNORECASE)
 _IN_URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/@:\"'<>]+:(?!\(redacted\))[^\s/@\"'<>]+@")
+_PLACEHOLDER = re.compile(r"\$?\{\w*\}|\$\(\S*|\$\w+|<[^<>]*>|\[\w*\]|\(redacted\)")
+_END = re.compile(r"[ \t]*(?:$|[\"'`\\#])", re.MULTILINE)
+_PART = re.compile(r"[A-Za-z0-9]+")
 _LATEST = re.compile(r"[@:]latest\b", re.IGNORECASE)
 _DIGIT = re.compile(r"[0-9]")
 _DEV = re.compile(r"(?<![a-z])dev(?![a-z]|[._-]?[0-9])", re.IGNORECASE)
@@ -49,19 +71,34 @@ MOVING = frozenset(
 """Words of a version that mean another build tomorrow."""
 
 
-def secret_of(text: str) -> str:
-    """Return what kind of secret a text has, as a noun phrase; "" if none was found."""
-    header = _HEADER.search(text)
-    if header is not None:
-        return f"a value of the header {header['name']}"
+def secret_of(text: str, *, prose: bool = False) -> str:
+    """Return what kind of secret a text has, as a noun phrase; "" if none was found.
+
+    In prose, a word after the name of a header or an option is a value only if it does not look
+    like one of a sentence.
+    """
     for pattern, noun in (
         (_TOKEN, "what looks like an access token or a private key"),
-        (_BEARER, "a bearer token"),
         (_IN_URL, "a user and a password in a URL"),
         (PLANTED, "a credential that the suite planted"),
     ):
         if pattern.search(text):
             return noun
+    lower = text.lower()  # which is searched faster than without regard to case
+    for found in _HEADER.finditer(lower):
+        if _is_value(found, prose=prose):
+            return f"a value of the header {found['name']}"
+    for found in _ASSIGNED.finditer(lower):
+        if not _is_ours(found) and _is_literal(found["value"] or found["quoted"]):
+            return f"a secret value named {found['name']}"
+    if any(_is_value(found, prose=True) for found in _BEARER.finditer(lower)):
+        return "a bearer token"
+    if any(_is_random(found["value"]) or not prose for found in _USER.finditer(lower)):
+        return "a token in a URL"
+    for found in _BESIDE.finditer(lower):
+        is_meant = found["option"] or not (prose or _is_ours(found))
+        if is_meant and _is_value(found, prose=prose):
+            return f"a secret value named {found['name'] or found['option']}"
     return ""
 
 
@@ -72,7 +109,8 @@ def secret_header(report: Report) -> str:
             name
             for message in report.messages.values()
             for name, value in message.headers.items()
-            if name.lower() in SECRET and value != REDACTED
+            if (name.lower() in SECRET and value != REDACTED)
+            or (SECRET_NAME.search(name) and _is_literal(value))
         ),
         "",
     )
@@ -82,10 +120,12 @@ def secret_member(members: dict[str, Any]) -> str:
     """Return the first member of a target file that holds a credential, or ""."""
     for name, value in _members(members):
         words = [str(word) for word in value] if isinstance(value, list) else []
-        for found in credentials(words=words, environment={}):
-            if _is_literal(found):
-                return name
-        if isinstance(value, str) and SECRET_NAME.search(name) and _is_literal(value):
+        texts = [text for text in (words or [value]) if isinstance(text, str)]
+        if any(map(_is_literal, credentials(words=words, environment={}))):
+            return name
+        if any(
+            secret_of(text) or (SECRET_NAME.search(name) and _is_literal(text)) for text in texts
+        ):
             return name
     return ""
 
@@ -94,15 +134,37 @@ def _members(members: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield (name, value) of all members, those of tables at any depth too."""
     for name, value in members.items():
         yield name, value
-        tables = value if isinstance(value, list) else [value]
-        for table in tables:
-            if isinstance(table, dict):
-                yield from _members(table)
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, dict):
+                yield from _members(inner)
+            elif isinstance(inner, list):
+                yield from _members({name: inner})
+
+
+def _is_ours(found: re.Match[str]) -> bool:
+    """Whether a name is one of the protocol's own, such as progressToken."""
+    return bool(_HARMLESS.search(found.string[max(0, found.start() - LONG) : found.start()]))
+
+
+def _is_value(found: re.Match[str], *, prose: bool) -> bool:
+    """Whether a word is a credential: a random one or, but in prose, the last of a line or text."""
+    if prose or not _END.match(found.string, found.end("value")):
+        return _is_random(found["value"])
+    return _is_literal(found["value"])
+
+
+def _is_random(value: str) -> bool:
+    """Whether a value is unlike the words of a sentence: long, of letters and digits together."""
+    return _is_literal(value) and any(
+        len(part) >= UNBROKEN
+        or (len(part) >= LEAST and not part.isalpha() and not part.isdecimal())
+        for part in _PART.findall(_PLACEHOLDER.sub(" ", value))
+    )
 
 
 def _is_literal(value: str) -> bool:
-    """Whether a value is a credential itself: long enough, and not a placeholder."""
-    return len(value) >= LEAST and not any(mark in value for mark in ("{", "$", REDACTED))
+    """Whether a value is a credential itself: long enough without its placeholders."""
+    return len(_PLACEHOLDER.sub("", value)) >= LEAST
 
 
 def is_pinned(version: str) -> bool:
