@@ -242,7 +242,7 @@ def _of_profile(build: Build) -> list[Note]:
     if name != newest:
         return [Note("older_profile", f"It was judged by {name}; the newest is {newest}.")]
     if not build.is_current:
-        text = f"{name} has other clauses or checks now: it is not frozen yet, so no pass is green."
+        text = f"{name} has other clauses or checks now, so no pass is green."
         return [Note("older_profile", text)]
     return []
 
