@@ -57,13 +57,15 @@ def token_sent_on(bench: RelayBench) -> Comparison:
 def others_sent_on(bench: RelayBench) -> Comparison:
     """Search all that the upstream gets of a client for its credentials other than the token.
 
-    Those that the relay declares to forward are left out. Raises NotApplicable over stdio,
-    Inconclusive if the relay does not serve the client.
+    Those that the relay declares to forward are left out, and a session id that the upstream has
+    issued. Raises NotApplicable over stdio, Inconclusive if the relay does not serve the client.
     """
     comparison = Comparison()
     client, arrivals = _arrivals(bench)
     forwards = {name.lower() for name in bench.facts.forwards}
-    owned = {**OTHERS, **({"Mcp-Session-Id": client.session} if client.session else {})}
+    owned = dict(OTHERS)
+    if client.session and client.session not in bench.through.server.issued:
+        owned["Mcp-Session-Id"] = client.session
     for name, secret in owned.items():
         if name.lower() not in forwards:
             _search(comparison, name, secret, arrivals, OTHER)

@@ -21,10 +21,12 @@ from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.stdio import StdioClient
-from mcp_proxy_conformance.wire.transcript import Transcript
+from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
 PAUSE_S = 0.05
 TIMEOUT_S = 10.0
+DIRECT = "direct"
+"""The name of the server that the suite's client reaches without the relay."""
 UPSTREAM_TOKEN = "canary/of+the-upstream-4f1c9e="  # noqa: S105 - a canary, not a secret
 UPSTREAM_KEY = "canary+in/the-url-81ab03"
 IN_ENVIRONMENT = "canary/in+the-environment-7d20aa"
@@ -47,7 +49,7 @@ class StartedRelay:
         self.hub = Upstreams(self.transcript, host=place.bind, advertised_host=place.host).start()
         self._process: Spawned | None = None
         try:
-            beside = self.hub.add(RelayedServer("direct", given))
+            beside = self.hub.add(RelayedServer(DIRECT, given))
             behind = self.hub.add(RelayedServer("upstream", given))
             self.direct = Side(beside, lambda headers: self._client(beside.url, headers))
             self._env = {**os.environ, VARIABLE: IN_ENVIRONMENT}
@@ -74,6 +76,10 @@ class StartedRelay:
     def alive(self) -> bool:
         """Whether the relay's process runs; over stdio it runs as long as its client's session."""
         return self._process is None or self._process.alive()
+
+    def is_direct(self, message: Message) -> bool:
+        """Whether a message of the transcript was sent on the direct way, without the relay."""
+        return message.peer in (DIRECT, self.direct.server.url)
 
     def close(self) -> None:
         """End the clients, the relay and the servers."""

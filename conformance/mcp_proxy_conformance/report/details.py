@@ -74,16 +74,19 @@ def _under(title: str, lines: list[Line]) -> list[Line]:
 def _world(stage: Stage, seconds: float | None) -> Line:
     """Return a line on a stage: its name, seconds if known, numbers of tools called and refused.
 
-    Tools skipped or unproven are counted, with each distinct reason.
+    Tools skipped or unproven are counted, with each distinct reason. A stage without tools to lock
+    has no numbers.
     """
     armed = stage.armed
     counts = [f"{len(armed.called)} tools called", f"{len(armed.refused)} refused"]
+    if not (armed.called or armed.refused or armed.skipped or armed.unproven):
+        counts = []
     for word, reasons in (("skipped", armed.skipped), ("unproven", armed.unproven)):
         if reasons:
             counts.append(f"{len(reasons)} {word} ({', '.join(dict.fromkeys(reasons.values()))})")
-    spent = "" if seconds is None else f"{seconds:.2f} s, "
+    spent = [] if seconds is None else [f"{seconds:.2f} s"]
     of = "" if stage.stage in ("", stage.place) else f" (stage {stage.stage})"
-    return Line(f"  {stage.place}{of}: {spent}{', '.join(counts)}")
+    return Line(f"  {stage.place}{of}: {', '.join([*spent, *counts])}")
 
 
 def _messages_in_words(result: Result) -> str:

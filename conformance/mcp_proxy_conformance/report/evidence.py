@@ -97,8 +97,9 @@ def _facts(found: Iterable[Difference]) -> Iterator[Fact]:
 def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Guilty, ...]:
     """Return the messages of a failed or waived result that show the failure; () for others.
 
-    They are answers that findings name, else those with an observed text; else the last of the
-    answers to calls that fit the first finding best, else the target's last message.
+    They are answers that findings name, else those with an observed text; else a request of the
+    suite that is the last message; else the last of the answers to calls that fit the first finding
+    best, else the target's last message.
     """
     if result.verdict not in ("fail", "waived"):
         return ()
@@ -118,6 +119,8 @@ def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Gui
         )
     if observed:
         return tuple(Guilty(place, observed[place]) for place in of_target if place in observed)
+    if (last := result.messages[-1:]) and _is_unanswered(messages[last[0]]):
+        return (Guilty(last[0], ""),)
     calls = [
         (before, place)
         for before, place in pairwise(result.messages)
@@ -161,6 +164,11 @@ def _fit(result: Result, request: ReportedMessage, answer: ReportedMessage) -> _
                if re.search(rf":\s*{number}\b", request.body)]  # fmt: skip
     in_request = sum(word in request.body for word in words) + len(numbers)
     return _Fit(is_suited, in_request, sum(word in answer.body for word in words))
+
+
+def _is_unanswered(last: ReportedMessage) -> bool:
+    """Whether the last message of a result is a request of the suite's client for a call."""
+    return (last.edge, last.direction) == ("client", "sent") and "tools/call" in last.note
 
 
 def is_of_target(message: ReportedMessage) -> bool:

@@ -171,6 +171,9 @@ def _of_clause(result: Result, clause_id: str) -> str:
     return sentences((msgspec.structs.replace(own, clauses=(clause_id,)),))[0]
 
 
+NO_CHECK = "this version of the suite has no check of it"
+
+
 def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause]:
     """Return (verdict, reason, cause) of a clause that no result mentions.
 
@@ -178,7 +181,8 @@ def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause
     ran and did not observe it; else an error.
     """
     if clause.untested:
-        return "not_applicable", clause.untested, "untested"
+        later = clause.untested == "later"
+        return "not_applicable", NO_CHECK if later else clause.untested, "untested"
     if run.state.interrupted or run.state.cut_short or run.state.stopped is not None:
         return "inconclusive", "the run ended before it was observed", "ended"
     asked, narrowed = run.state.asked, bool(run.state.partial)

@@ -88,6 +88,12 @@ def describe(
         raise BadTarget(
             f"{file} describes a target of kind {file_kind!r}, not {kind!r}; name one kind"
         )
+    command = str(members.get("command", ""))
+    if kind is None and file_kind is None and any(name in command for name in PLACEHOLDERS):
+        raise BadTarget(
+            f'{file}: command has a placeholder of relays; write kind = "relay" beside it, or say'
+            " `run relay`"
+        )
     members["kind"] = kind or file_kind or ("command" if file is not None else "reference")
     for name in OPTIONS:
         value = given.get(name)

@@ -160,6 +160,7 @@ class RelayedServer:
         self.refusing: Refusing | None = None
         self.broken_cursors: Collection[str] = ()
         self._sessions: set[str] = set()
+        self.issued: set[str] = set()
         self._connections = 0
         self._waiting: list[asyncio.Event] = []
         self._transcript: Transcript | None = None
@@ -255,6 +256,7 @@ class RelayedServer:
         if method == "initialize":
             session = secrets.token_hex(16)
             self._sessions.add(session)
+            self.issued.add(session)
             self._declare(session, message)
             headers = (*headers, (SESSION_ID, session))
         return (400 if message is None else 200), body, headers

@@ -503,6 +503,7 @@ def _of_group(
         group.items,
         key=lambda item: (
             first not in item.clauses,
+            not item.result.messages,  # it can be shown by what was sent
             len(item.result.clauses),
             len(item.result.findings),
         ),

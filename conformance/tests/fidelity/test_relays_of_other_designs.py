@@ -45,6 +45,31 @@ for line in sys.stdin:
 
 For null it refuses to list any.
 """
+PASSING = """
+import http.client, http.server, sys, urllib.parse
+upstream = urllib.parse.urlsplit(sys.argv[2])
+KEPT = ("content-type", "accept", "mcp-session-id", "mcp-protocol-version")
+class Passing(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        behind = http.client.HTTPConnection(upstream.netloc)
+        headers = {name: self.headers[name] for name in KEPT if name in self.headers}
+        behind.request(self.command, upstream.path, body, headers)
+        answer = behind.getresponse()
+        data = answer.read()
+        self.send_response(answer.status)
+        for name in ("Content-Type", "Mcp-Session-Id"):
+            if answer.headers[name]:
+                self.send_header(name, answer.headers[name])
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+    do_DELETE = do_POST
+    def log_message(self, *words):
+        pass
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Passing).serve_forever()
+"""
+"""A relay over HTTP that keeps no state: sessions, and its name, are those of the upstream."""
 
 RELAY = [
     sys.executable, "-m", "mcp_proxy_mutants.relay", "--port", "{port}",
@@ -182,3 +207,21 @@ def test_integers_beyond_53_bits_may_be_refused(value: int, may: bool) -> None:
     `case_of(...).refusable` says so.
     """
     assert case_of("arguments", {"a": [{"b": value}]}, 1).refusable is may
+
+
+def test_a_session_id_of_the_upstream_is_no_secret_of_the_client(tmp_path: Path) -> None:
+    """A relay that passes on the upstream's sessions and name is not accused, nor named after it.
+
+    The messages of a result are those that crossed the relay.
+    """
+    (tmp_path / "relay.py").write_text(PASSING, encoding="utf-8")
+    command = [sys.executable, "relay.py", "{port}", "{upstream_url}"]
+
+    report = reported(command, ["--only", "RLY.cred.down.other"], tmp_path)
+
+    verdicts = {clause["id"]: clause["verdict"] for clause in report["clauses"]}
+    assert verdicts["RLY.cred.down.other"] == "pass"
+    assert report["target"].get("name", "") == ""
+    peers = {message["peer"] for message in report["messages"].values()}
+    assert "direct" not in peers
+    assert "upstream" in peers

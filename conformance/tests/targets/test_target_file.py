@@ -128,6 +128,7 @@ def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: 
         ("kind = ", "is not a TOML file"),
         ('kind = "command"', "needs the adapter's command line"),
         ('kind = "mcpproxy"', "give --binary PATH"),
+        ('command = ["relay", "{port}", "{upstream_url}"]', 'write kind = "relay" beside it'),
         ('command = ["x"]\ncapabilities = ["agent"]', "did you mean 'agents'?"),
         ('command = ["x"]\n[pins]\nuser = ["x"]', "pins.user is not a status"),
         ('command = ["x"]\n[surface]\ncalls = []', "surface.calls is empty"),

@@ -48,7 +48,7 @@ class ValueBench:
 
 
 SECOND = "#second"
-PASS_EXCERPT, EXCERPT = 4, 40
+PASS_EXCERPT, EXCERPT = 4, 80
 AHEAD = 4
 """Relays that are started before their first check, while earlier checks wait."""
 UNLOCKED = CitedLocks(called=[], refused=[], skipped={}, unproven={})
@@ -81,7 +81,7 @@ class DrivenRelay(Subject):
         self._crew = ThreadPoolExecutor(1, "relays")
         self._cited: list[CitedStage] = []
         self._uses = Counter[str]()
-        self._marks: dict[str, int] = {}
+        self._marks: dict[str, slice] = {}
         self._worn = set[str]()
         self._laws: Laws[RelayCase] | None = None
 
@@ -112,7 +112,9 @@ class DrivenRelay(Subject):
         except AdapterError as error:
             return Probed(stopped=broke(str(error)))
         self.wire = relay.wire
-        self.server = relay.through.main.server
+        told = relay.through.main.server
+        if told.name != relay.through.server.name:  # a relay may pass on the upstream's name
+            self.server = told
         return Probed()
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
@@ -141,7 +143,7 @@ class DrivenRelay(Subject):
         if place.name == GENERATED.id:
             return ValueBench(self.laws)
         relay = self._relay(place.name, place)
-        self._marks[place.name] = relay.transcript.mark()
+        self._marks[place.name] = slice(relay.transcript.mark(), None)
         return RelayBench(relay)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
@@ -155,6 +157,8 @@ class DrivenRelay(Subject):
             return ending
         if ending.verdict in ("pass", "not_applicable"):
             return ending
+        began = self._marks[place.name].start
+        self._marks[place.name] = slice(began, self._started[place.name].transcript.mark())
         if not place.fresh and self._confirm and not ending.final:
             second = attempt(partial(check, RelayBench(self._relay(place.name + SECOND, place))))
             ending = confirmed(ending, second, "the relay") if ending.verdict == "fail" else second
@@ -163,17 +167,18 @@ class DrivenRelay(Subject):
         return ending
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending with the check's messages: the last four of a pass, else the first 40.
+        """Return the ending with the last messages of the check: four of a pass, else up to 80.
 
-        A law has lines on its values instead.
+        Those of the direct way are left out. A law has lines on its values instead.
         """
         if place.name == GENERATED.id and self._laws is not None:
             return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
         relay = self._started.get(place.name)
         if relay is None:
             return Rests(ending=ending)
-        excerpt = relay.transcript.since(self._marks.get(place.name, 0))
-        excerpt = excerpt[-PASS_EXCERPT:] if ending.verdict == "pass" else excerpt[:EXCERPT]
+        every = relay.transcript.since(0)[self._marks.get(place.name, slice(None))]
+        passed = [message for message in every if not relay.is_direct(message)]
+        excerpt = passed[-(PASS_EXCERPT if ending.verdict == "pass" else EXCERPT) :]
         if ending.blame == "network" and not relay.alive():
             log = relay.log().strip()
             why = f"{ending.reason}; the target has ended, and its log ends with: {log}"
