@@ -6,8 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from site_links import broken_links
 
+from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.report.site.folder import read_record
 from mcp_proxy_conformance.report.site.history import pairs
 from mcp_proxy_conformance.report.site.pages import pages
@@ -55,3 +57,24 @@ def test_they_show_history_and_disagreements() -> None:
     assert len(disagreements(positions(record))) >= 3
     notes = {note.kind for build in record.builds for note in build.notes}
     assert {"partial", "deviations"} <= notes
+
+
+def test_the_table_of_relays_in_the_page_is_what_its_command_prints() -> None:
+    """RELAYS.md has just those rows of `report --compare` on four seeds in which they differ."""
+    builds = (
+        "reference-relay/1.0.0",
+        "worded-relay/1.2.0",
+        "short-relay/2.1.0",
+        "loose-relay/0.4.0",
+    )
+    files = [str(SEEDS / build / "report.json") for build in builds]
+    page = (Path(__file__).parents[3] / ".github" / "RELAYS.md").read_text(encoding="utf-8")
+    shown = page.partition("## Several relays")[2].partition("## Published")[0]
+
+    done = CliRunner().invoke(main, ["report", "--compare", *files, "--format", "markdown"])
+
+    rows = [line for line in done.stdout.splitlines() if line.startswith("|")]
+    unlike = [line for line in rows if line.endswith("≠ |") or "fails" in line]
+    assert [
+        line for line in shown.splitlines() if line.endswith("≠ |") or "fails" in line
+    ] == unlike

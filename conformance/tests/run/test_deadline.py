@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.run.deadline import OutOfTime, within
+from mcp_proxy_conformance.run.deadline import OutOfTime, postponed, within
 
 MUTE = (sys.executable, "-c", "import time; time.sleep(600)")
-ENDING_S = 10.0
+ENDING_S = 20.0
 """Seconds that a step already begun may take to end."""
 
 
@@ -49,7 +49,7 @@ ENDING_S = 10.0
 def test_a_run_ends_with_its_time(
     words: list[str], seconds: int, told: str, tmp_path: Path
 ) -> None:
-    """A run of any kind ends within 10 s of its --timeout, exit 4, with that as its reason.
+    """A run of any kind ends within 20 s of its --timeout, exit 4, with that as its reason.
 
     Checks that were cut short are inconclusive; no reason has words of pytest.
     """
@@ -90,3 +90,19 @@ def test_what_computes_is_interrupted_and_what_is_in_time_is_not() -> None:
     with within(0.05, late):
         pass
     time.sleep(0.1)
+
+
+def test_an_alarm_is_postponed_to_the_end_of_a_block() -> None:
+    """An alarm that is due in a `postponed` block is raised after the block, which ends first."""
+    ended = []
+
+    def work() -> None:
+        """Take longer than the alarm allows, in a postponed block and then after it."""
+        with postponed():
+            time.sleep(0.15)
+            ended.append(True)
+        time.sleep(10)
+
+    with pytest.raises(OutOfTime), within(0.05, OutOfTime("over", of_run=True)):
+        work()
+    assert ended == [True]

@@ -16,11 +16,16 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 from hypothesis.strategies import SearchStrategy
 
+from mcp_proxy_conformance.run.deadline import postponed
+
 T = TypeVar("T")
 
 
 def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
-    """Draw up to `examples` values that differ by their repr; the same ones for the same seed."""
+    """Draw up to `examples` values that differ by their repr; the same ones for the same seed.
+
+    An alarm of the run's time limit is raised once they are drawn.
+    """
     values: dict[str, T] = {}
 
     @hypothesis.seed(seed)
@@ -37,7 +42,7 @@ def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
         if len(values) < examples:
             values.setdefault(repr(value), value)
 
-    with _nothing_kept(), _no_constants_of_the_code():
+    with postponed(), _nothing_kept(), _no_constants_of_the_code():
         keep()
     return list(values.values())
 
