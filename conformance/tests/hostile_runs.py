@@ -30,7 +30,7 @@ open(sys.argv[1], "w").write(json.dumps(told))
 """
 """A small program in between, since a process's memory counts the pages of its parent."""
 PART = shard_of(os.environ.get("MCP_PROXY_CONFORMANCE_HOSTILE", "1/1"))
-"""The part of the kinds that are not quick that is run, such as 1/6."""
+"""The part of the kinds that are not quick that is run, such as 1/8."""
 PRINTABLE = frozenset({0x09, 0x0A, *range(0x20, 0x7F), *range(0xA0, 0x110000)})
 
 
