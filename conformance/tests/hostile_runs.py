@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-
-from mcp_proxy_conformance.run.collection import shard_of
+from trial_parts import part_of
 
 T = TypeVar("T")
 
@@ -29,8 +28,6 @@ told = {"exit": os.waitstatus_to_exitcode(status), "kib": used.ru_maxrss}
 open(sys.argv[1], "w").write(json.dumps(told))
 """
 """A small program in between, since a process's memory counts the pages of its parent."""
-PART = shard_of(os.environ.get("MCP_PROXY_CONFORMANCE_HOSTILE", "1/1"))
-"""The part of the kinds that are not quick that is run, such as 1/8."""
 PRINTABLE = frozenset({0x09, 0x0A, *range(0x20, 0x7F), *range(0xA0, 0x110000)})
 
 
@@ -97,11 +94,13 @@ def came(folder: Path, *words: str, within_s: float) -> Came:
 
 
 def on_kinds(kinds: Collection[str], quick: Container[str]) -> pytest.MarkDecorator:
-    """Return a decorator that gives a test the quick ones of these kinds, and PART of the others.
+    """Return a decorator that gives a test the quick ones of these kinds, and a part of the others.
 
-    They come as the test's parameter `kind`; the others are marked `proof`.
+    They come as the test's parameter `kind`; the others are marked `proof`, and
+    MCP_PROXY_CONFORMANCE_HOSTILE says which part, such as 1/8.
     """
-    others = [kind for kind in kinds if kind not in quick][PART.number - 1 :: PART.of]
+    slow = [kind for kind in kinds if kind not in quick]
+    others = part_of("MCP_PROXY_CONFORMANCE_HOSTILE", slow)
     proof = [pytest.param(kind, marks=pytest.mark.proof) for kind in others]
     return pytest.mark.parametrize("kind", [*(kind for kind in kinds if kind in quick), *proof])
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
@@ -16,7 +14,7 @@ from mcp_proxy_conformance.catalogue.requirement import (
     profile,
 )
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.cli.groups import examples
+from mcp_proxy_conformance.cli.groups import examples, stop
 from mcp_proxy_conformance.cli.ids import explained_ids, profile_ids
 from mcp_proxy_conformance.selftest.authoring.case_page import case_page
 from mcp_proxy_conformance.selftest.authoring.catalogue_page import MEANING, page
@@ -28,7 +26,6 @@ from mcp_proxy_conformance.selftest.authoring.explained import (
 )
 from mcp_proxy_conformance.selftest.authoring.sentence_page import sentence_page
 from mcp_proxy_conformance.selftest.shipped import Shipped, shipped
-from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 PAGES = {"adapter": "ADAPTER.md", "loader": "LOADER.md"}
 _PATH = click.Path(dir_okay=False, path_type=Path)
@@ -68,18 +65,18 @@ def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path
     `sentences`: every sentence of the source texts, and the clauses that judge it.
     """
     if every == bool(wanted) or (named and not every):
-        _stop("name one clause, requirement or case, or give --all; --profile needs --all")
+        stop("name one clause, requirement or case, or give --all; --profile needs --all")
     try:
         text = _explanation(wanted, profile(named) if named else None, form)
     except (UnknownClause, UnknownProfile) as error:
-        _stop(str(error))
+        stop(str(error))
     if out is None:
         click.echo(text, nl=False)
         return
     try:
         out.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
-        _stop(f"{out} cannot be written: {error.strerror}; name another --out")
+        stop(f"{out} cannot be written: {error.strerror}; name another --out")
 
 
 def _explanation(wanted: str, within: Profile | None, form: str) -> str:
@@ -145,9 +142,3 @@ def _clause(facts: Explained) -> Iterator[str]:
         yield f"  {broken.text}"
     if facts.cases:
         yield f"\n{len(facts.cases)} cases: {', '.join(case.id for case in facts.cases)}"
-
-
-def _stop(sentence: str) -> NoReturn:
-    """Print the sentence to standard error and exit with 2."""
-    click.echo(sentence, err=True)
-    sys.exit(DECLARATION)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
@@ -203,3 +203,9 @@ def examples(*lines: str) -> str:
     """Return the Examples section of a help page: each line, after the program's name."""
     commands = "\n".join(f"  mcp-proxy-conformance {line}" for line in lines)
     return f"\b\nExamples:\n{commands}"
+
+
+def stop(sentence: str) -> NoReturn:
+    """Print the sentence to standard error and exit with 2."""
+    click.echo(sentence, err=True)
+    sys.exit(DECLARATION)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
-from mcp_proxy_conformance.cli.groups import examples
+from mcp_proxy_conformance.cli.groups import examples, stop
 from mcp_proxy_conformance.cli.printed_report import tell
 from mcp_proxy_conformance.report import (
     badge,
@@ -23,7 +23,6 @@ from mcp_proxy_conformance.report import (
 )
 from mcp_proxy_conformance.report.document import Report, plain, written
 from mcp_proxy_conformance.report.reader import BadReport, read_report
-from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 FORMATS: dict[str, Callable[[Report], str]] = {
     "junit": junit.render,
@@ -102,9 +101,9 @@ def report(*, files: tuple[Path, ...], compare: bool, wanted: str | None, out: P
         else:
             out.write_bytes(text.encode())
     except BadReport as error:
-        _stop(str(error))
+        stop(str(error))
     except OSError as error:
-        _stop(f"{out or 'standard output'} cannot be written: {error.strerror}; name another --out")
+        stop(f"{out or 'standard output'} cannot be written: {error.strerror}; name another --out")
 
 
 def _rendered(files: tuple[Path, ...], wanted: str | None) -> str:
@@ -113,9 +112,9 @@ def _rendered(files: tuple[Path, ...], wanted: str | None) -> str:
     Exit with 2 unless one file and a format are given.
     """
     if len(files) != 1:
-        _stop("`report` renders one FILE, the report.json of a run; name one, or add --compare")
+        stop("`report` renders one FILE, the report.json of a run; name one, or add --compare")
     if wanted is None:
-        _stop(f"`report` needs --format; give one of {', '.join(FORMATS)}")
+        stop(f"`report` needs --format; give one of {', '.join(FORMATS)}")
     return FORMATS[wanted](read_report(files[0]))
 
 
@@ -125,9 +124,9 @@ def _compared(files: tuple[Path, ...], wanted: str) -> str:
     Exit with 2 for fewer than two files, or a format that cannot show several.
     """
     if len(files) < 2:  # noqa: PLR2004 - one has nothing to be compared with
-        _stop("--compare needs several reports; name two files or more")
+        stop("--compare needs several reports; name two files or more")
     if wanted not in COMPARED:
-        _stop(f"--compare cannot write {wanted}; give --format {' or '.join(COMPARED)}")
+        stop(f"--compare cannot write {wanted}; give --format {' or '.join(COMPARED)}")
     return COMPARED[wanted]([(str(file), read_report(file)) for file in files])
 
 
@@ -152,9 +151,9 @@ def merge(*, files: tuple[Path, ...], out: Path) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(written(plain(merged_report)))
     except BadReport as error:
-        _stop(str(error))
+        stop(str(error))
     except OSError as error:
-        _stop(f"{out} cannot be written: {error.strerror}; name another --out")
+        stop(f"{out} cannot be written: {error.strerror}; name another --out")
     tell(merged_report, out, detail="usual", code=merged_report.exit)
     sys.exit(merged_report.exit)
 
@@ -164,9 +163,3 @@ def _expect_each_once(files: tuple[Path, ...]) -> None:
     twice = next((file for file in files if files.count(file) > 1), None)
     if twice is not None:
         raise BadReport(f"{twice} is given twice; give it once")
-
-
-def _stop(sentence: str) -> NoReturn:
-    """Print the sentence to standard error and exit with 2."""
-    click.echo(sentence, err=True)
-    sys.exit(DECLARATION)

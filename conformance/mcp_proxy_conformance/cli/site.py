@@ -9,12 +9,11 @@ from typing import NoReturn
 
 import click
 
-from mcp_proxy_conformance.cli.groups import examples
+from mcp_proxy_conformance.cli.groups import examples, stop
 from mcp_proxy_conformance.report.phrases import counted
 from mcp_proxy_conformance.report.site.files import difference, write
 from mcp_proxy_conformance.report.site.folder import BadRecord, read_record
 from mcp_proxy_conformance.report.site.pages import pages
-from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 DIFFERS = 1
 """Exit code of --check if site and folder differ."""
@@ -42,18 +41,18 @@ def site(*, folder: Path, out: Path, check: bool) -> None:
     try:
         record_at, out_at = (Path(os.path.realpath(path)) for path in (folder, out))
         if out_at.is_relative_to(record_at):
-            _stop(f"{out} is inside the record; name another --out")
+            stop(f"{out} is inside the record; name another --out")
         if record_at.is_relative_to(out_at):
-            _stop(f"the record is inside {out}, which the site would replace; name another --out")
+            stop(f"the record is inside {out}, which the site would replace; name another --out")
         record = read_record(folder)
         files = pages(record)
         if check:
             _tell(difference(files, out), out)
         write(files, out)
     except BadRecord as error:
-        _stop(str(error))
+        stop(str(error))
     except OSError as error:
-        _stop(f"{error.filename or out} cannot be used: {error.strerror}; name another --out")
+        stop(f"{error.filename or out} cannot be used: {error.strerror}; name another --out")
     reports = counted(len(record.builds), "report", "reports")
     click.echo(f"{out / 'index.html'}: {reports}, {counted(len(files), 'file', 'files')}")
 
@@ -65,9 +64,3 @@ def _tell(unlike: str, out: Path) -> NoReturn:
         sys.exit(0)
     click.echo(f"{out}: {unlike}; make the site again", err=True)
     sys.exit(DIFFERS)
-
-
-def _stop(sentence: str) -> NoReturn:
-    """Print the sentence to standard error and exit with 2."""
-    click.echo(sentence, err=True)
-    sys.exit(DECLARATION)

@@ -9,18 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.bench import RelayBench
-from mcp_proxy_conformance.fidelity.listening_client import ListeningClient, eventually
-from mcp_proxy_conformance.fidelity.offers import LATE_S, TELLING, notification
+from mcp_proxy_conformance.fidelity.listening_client import ListeningClient
+from mcp_proxy_conformance.fidelity.offers import LATE_S, TELLING, is_offered, notification
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.way_back import (
     ARRIVES_S,
     CANCELLATION,
     EVERYTHING,
-    GIVEN,
+    FIRST,
     MESSAGE,
     PROGRESSED,
     SETTLES_S,
@@ -32,6 +31,7 @@ from mcp_proxy_conformance.fidelity.way_back import (
     logged,
     needs_messages,
 )
+from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.upstream.journal import Journal
 from mcp_proxy_conformance.upstream.relayed import RelayedServer
 from mcp_proxy_conformance.upstream.talk import LEVELS
@@ -196,7 +196,7 @@ def unpromised(bench: RelayBench) -> Comparison:
         hidden = [
             method
             for method, (name, member) in OFFERS.items()
-            if not _offers(client.declared.get(name), member)
+            if not is_offered(client.declared, name, member)
         ]
         if not hidden:
             raise NotApplicable("every notification of the upstream is declared")
@@ -244,11 +244,6 @@ def change_listed(bench: RelayBench) -> Comparison:
     return comparison
 
 
-def _offers(offer: Any, member: str) -> bool:
-    """Whether a declared capability, None without it, has that member; it alone for ""."""
-    return isinstance(offer, dict) and (not member or bool(offer.get(member)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Heard:
     """Numbers of messages about one client's call, by who gets them, and of foreign answers."""
@@ -272,9 +267,7 @@ def _apart(bench: RelayBench, side: Side, *, method: str, case: str) -> _Heard:
         ]
         for number, client in enumerate(clients):
             caller = number == 1
-            client.answers |= (
-                {name: given[0] for name, given in GIVEN.items()} if caller else FOREIGN
-            )
+            client.answers |= FIRST if caller else FOREIGN
             params = {
                 "name": side.name_of(TELLING),
                 "arguments": {"case": f"late {case}" if caller else "late"},
@@ -286,7 +279,7 @@ def _apart(bench: RelayBench, side: Side, *, method: str, case: str) -> _Heard:
             _reach(journal, mark, number + 1)
         due.result()
         if not clients[1].received(method):
-            eventually(lambda: any(client.received(method) for client in clients), LATE_S)
+            poll(lambda: any(client.received(method) for client in clients), bool, LATE_S)
         first, second, third = (len(client.received(method)) for client in clients)
     foreign = [exact_json.read(b"{" + member + b"}") for member in FOREIGN.values()]
     used = [answer for answer in answers_at(side, mark) if answer in foreign]
@@ -295,7 +288,7 @@ def _apart(bench: RelayBench, side: Side, *, method: str, case: str) -> _Heard:
 
 def _reach(journal: Journal, mark: int, number: int) -> None:
     """Wait three seconds at most until so many calls came after the mark, else Inconclusive."""
-    if not eventually(lambda: len(journal.calls(mark)) >= number, ARRIVES_S):
+    if not poll(lambda: len(journal.calls(mark)) >= number, bool, ARRIVES_S):
         raise Inconclusive("not every call reaches the upstream")
 
 
@@ -369,8 +362,7 @@ def _changes(bench: RelayBench) -> Iterator[tuple[str, bool, Sequence[str]]]:
     needs_messages(bench)
     server = bench.through.server
     with closing(connected(bench, bench.through)) as client, _adding(server) as add:
-        tools = client.declared.get("tools")
-        if not (isinstance(tools, dict) and tools.get("listChanged")):
+        if not is_offered(client.declared, "tools", "listChanged"):
             raise NotApplicable("tools.listChanged is not declared", cause="not_declared")
         _listed(client)
         for name in ADDED:

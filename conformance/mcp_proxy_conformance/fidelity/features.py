@@ -18,6 +18,7 @@ from mcp_proxy_conformance.fidelity.offers import (
     INSTRUCTIONS,
     MISSING,
     READS,
+    is_offered,
 )
 from mcp_proxy_conformance.fidelity.side import Outcome, Side
 from mcp_proxy_conformance.verdict.comparison import Comparison
@@ -108,8 +109,7 @@ def lacking(bench: RelayBench) -> Comparison:
         names.add("experimental")
     extra = sorted(name for name in names if name in shown and name not in own)
     comparison.one_of("capabilities that the upstream lacks", extra, [[]], breaks=[LACKING])
-    resources = shown.get("resources")
-    if isinstance(resources, dict) and resources.get("subscribe") and "resources" in own:
+    if is_offered(shown, "resources", "subscribe") and "resources" in own:
         holds = own["resources"].get("subscribe") is True
         comparison.truth(
             "resources.subscribe", "declared", holds=holds, allowed="absent", breaks=[LACKING]

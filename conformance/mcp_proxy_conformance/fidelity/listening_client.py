@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mcp_proxy_conformance.fidelity import exact_json
+from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.deadline import Deadline
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
@@ -139,7 +140,7 @@ class OverHttp:
 
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
-        eventually(lambda: http.is_answering or not thread.is_alive(), OPENS_S)
+        poll(lambda: http.is_answering or not thread.is_alive(), bool, OPENS_S)
 
     def close(self) -> None:
         """Delete the session, and cut off what is running."""
@@ -200,7 +201,7 @@ class OverStdio:
         """
         self._program.write(body, note)
         if is_over is not None:
-            eventually(lambda: is_over() or self._is_over, TIMEOUT_S)
+            poll(lambda: is_over() or self._is_over, bool, TIMEOUT_S)
             time.sleep(AFTER_S if whole else 0)
         return "no answer in time"
 
@@ -331,14 +332,6 @@ class ListeningClient:
             member = self.answers.get(message["method"], REFUSAL)
             own_id = dumps(message["id"])
             self._carrier.send(b'{"jsonrpc":"2.0","id":' + own_id + b"," + member + b"}", "answer")
-
-
-def eventually(holds: Callable[[], bool], within_s: float) -> bool:
-    """Poll a condition every 10 ms for at most that time; return whether it holds."""
-    deadline = time.monotonic() + within_s
-    while not (done := holds()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return done
 
 
 def _ignored(raw: bytes, stream: int) -> None:

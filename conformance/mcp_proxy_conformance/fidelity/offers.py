@@ -269,3 +269,9 @@ def _others() -> Mapping[str, Answer]:
 def _result(value: Mapping[str, Any]) -> Answer:
     """Return an answer with that result."""
     return Answer(result=dumps(value))
+
+
+def is_offered(declared: Mapping[str, Any], capability: str, member: str = "") -> bool:
+    """Whether declared capabilities have this one, as an object, and with a member also that."""
+    offer = declared.get(capability)
+    return isinstance(offer, dict) and (not member or bool(offer.get(member)))

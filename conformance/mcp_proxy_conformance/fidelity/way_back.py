@@ -15,16 +15,18 @@ from typing import Any
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.bench import RelayBench, record
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT
-from mcp_proxy_conformance.fidelity.listening_client import ListeningClient, Received, eventually
+from mcp_proxy_conformance.fidelity.listening_client import ListeningClient, Received
 from mcp_proxy_conformance.fidelity.offers import (
     ASKED,
     LATER,
     NOTE,
     PROGRESS,
     TELLING,
+    is_offered,
     notification,
 )
 from mcp_proxy_conformance.fidelity.side import Side
+from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.upstream.talk import LEVELS, NEEDS
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
@@ -63,6 +65,8 @@ GIVEN: Mapping[str, Sequence[bytes]] = {
     ),
 }
 """Answers of the client to each request of the upstream."""
+FIRST = {method: members[0] for method, members in GIVEN.items()}
+"""The first of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +237,7 @@ def promised(bench: RelayBench) -> Comparison:
     for capabilities in (b"{}", EVERYTHING):
         with closing(connected(bench, bench.through, capabilities)) as client:
             if capabilities is EVERYTHING:
-                client.answers |= {method: members[0] for method, members in GIVEN.items()}
+                client.answers |= FIRST
             for method, capability in NEEDS.items():
                 mark = bench.through.server.journal.mark()
                 called(bench.through, client, method)
@@ -332,8 +336,8 @@ def _needs_logging(bench: RelayBench) -> None:
 def _needs_updates(bench: RelayBench) -> None:
     """Raise NotApplicable unless the relay declares subscriptions."""
     with closing(connected(bench, bench.through)) as client:
-        resources = client.declared.get("resources")
-    if not (isinstance(resources, dict) and resources.get("subscribe")):
+        declared = client.declared
+    if not is_offered(declared, "resources", "subscribe"):
         raise NotApplicable("resources.subscribe is not declared", cause="not_declared")
 
 
@@ -358,7 +362,7 @@ def arrive(
 
     Nothing is raised if they do not come.
     """
-    eventually(lambda: len(client.received(method, mark)) >= expected, within_s)
+    poll(lambda: len(client.received(method, mark)) >= expected, bool, within_s)
 
 
 def _progress_of(messages: Sequence[Received]) -> Sequence[Received]:
@@ -518,10 +522,10 @@ def _cancelled(bench: RelayBench, side: Side) -> Sequence[str]:
             arguments = {"case": "slow", "call": name}
             params = {"name": side.name_of(TELLING), "arguments": arguments}
             crew.submit(client.request, "tools/call", params, f"call {name}")
-        if not eventually(lambda: len(journal.calls(mark)) == len(names), ARRIVES_S):
+        if not poll(lambda: len(journal.calls(mark)) == len(names), bool, ARRIVES_S):
             raise Inconclusive("not both calls reached the upstream")
         client.notify(CANCELLATION, {"requestId": "call b", "reason": "enough"})
-        eventually(lambda: bool(journal.since(mark, CANCELLATION)), ARRIVES_S)
+        poll(lambda: journal.since(mark, CANCELLATION), bool, ARRIVES_S)
         time.sleep(SETTLES_S)
     calls = {
         (each.session, quoted(json.loads(each.raw)["id"])): each.params()["arguments"]["call"]

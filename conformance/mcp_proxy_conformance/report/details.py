@@ -78,9 +78,9 @@ def _world(stage: Stage, seconds: float | None) -> Line:
     has no numbers.
     """
     armed = stage.armed
-    counts = [f"{len(armed.called)} tools called", f"{len(armed.refused)} refused"]
-    if not (armed.called or armed.refused or armed.skipped or armed.unproven):
-        counts = []
+    counts = []
+    if armed.called or armed.refused or armed.skipped or armed.unproven:
+        counts = [f"{len(armed.called)} tools called", f"{len(armed.refused)} refused"]
     for word, reasons in (("skipped", armed.skipped), ("unproven", armed.unproven)):
         if reasons:
             counts.append(f"{len(reasons)} {word} ({', '.join(dict.fromkeys(reasons.values()))})")

@@ -37,12 +37,18 @@ def read_report(path: Path) -> Report:
     """
     try:
         raw = read_bytes(path, MOST_OF_REPORT)
-        document = msgspec.json.decode(raw)
-        json.loads(raw, object_pairs_hook=_without_duplicates)
     except OSError as error:
         raise BadReport(
             f"{path} cannot be read: {error.strerror}; name the report.json of a run"
         ) from error
+    return report_of(raw, path)
+
+
+def report_of(raw: bytes, path: Path) -> Report:
+    """Return the report in the content of a file, as `read_report` does; `path` is its name."""
+    try:
+        document = msgspec.json.decode(raw)
+        json.loads(raw, object_pairs_hook=_without_duplicates)
     except _Twice as error:
         raise BadReport(f"{path} {EDITED}: {error}; {AGAIN}") from None
     except (msgspec.DecodeError, RecursionError, ValueError) as error:

@@ -472,7 +472,7 @@ def _of_reason(results: Sequence[Result]) -> RootCause:
     alone = len(results) == 1
     kind = first.cause or first.blame or first.verdict
     return RootCause(
-        id=_slug(f"{kind}-{clauses[0] if clauses else first.check}"),
+        id=slug(f"{kind}-{clauses[0] if clauses else first.check}"),
         verdict=first.verdict,
         sentence=first.reason or first.verdict,
         rule="alone" if alone else "same_reason",
@@ -510,7 +510,7 @@ def _of_group(
     )
     still = (clause for result in group.opens for clause in result.clauses)
     return RootCause(
-        id=_slug(group.id),
+        id=slug(group.id),
         verdict="fail",
         sentence=group.sentence or _wrong(first, own[0].result),
         rule=group.rule,
@@ -538,7 +538,7 @@ def _wrong(clause: str, result: Result) -> str:
     return f"{words[:1].upper()}{words[1:]}." if words else result.reason or clause
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
     """Return the text in lower case, each run of other than ASCII letters and digits a hyphen."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 

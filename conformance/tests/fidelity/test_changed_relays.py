@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -13,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trial_parts import part_of
 
 from mcp_proxy_conformance.catalogue.interpretation import interpretations
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
-from mcp_proxy_conformance.run.collection import shard_of
 from mcp_proxy_mutants.relay.changed import Got, Sent, by_message
 from mcp_proxy_mutants.relay.json_text import read, write
 from mcp_proxy_mutants.relay.mutant import ChangedRelay, RelayMutant, RelayVariant
@@ -53,8 +52,8 @@ SPARED: Mapping[str, Sequence[str]] = {
     "relay-has-one-message": ("RLY.apart.answers",),
 }
 """Clauses that these mutants do not break, though what they change is close to them."""
-PART = shard_of(os.environ.get("MCP_PROXY_CONFORMANCE_RELAYS", "1/1"))
-"""The part of the trials that is run, such as 1/12."""
+PART = "MCP_PROXY_CONFORMANCE_RELAYS"
+"""The variable that names the part of the trials that is run, such as 1/12."""
 RUN_S = 300.0
 COMMAND = [
     sys.executable, "-m", "mcp_proxy_mutants.relay", "--port", "{port}", "--upstream-url",
@@ -166,7 +165,7 @@ def _renamed(message: dict[str, Any], _: dict[str, Any]) -> Any:
 
 @pytest.mark.proof
 @pytest.mark.timeout(2 * RUN_S)
-@pytest.mark.parametrize("mutant", SHOWN[PART.number - 1 :: PART.of], ids=lambda mutant: mutant.id)
+@pytest.mark.parametrize("mutant", part_of(PART, SHOWN), ids=lambda mutant: mutant.id)
 def test_a_mutant_is_killed(mutant: RelayMutant, tmp_path: Path) -> None:
     """In a run by the clauses that a mutant breaks, at least one of them fails."""
     verdicts = judged(mutant, tmp_path, mutant.breaks)
@@ -188,9 +187,7 @@ def test_a_mutant_is_not_accused_of_what_stands_beside(name: str, tmp_path: Path
 
 @pytest.mark.proof
 @pytest.mark.timeout(2 * RUN_S)
-@pytest.mark.parametrize(
-    "variant", relay_variants()[PART.number - 1 :: PART.of], ids=lambda variant: variant.id
-)
+@pytest.mark.parametrize("variant", part_of(PART, relay_variants()), ids=lambda variant: variant.id)
 def test_a_variant_is_acquitted(variant: RelayVariant, tmp_path: Path) -> None:
     """In a run on a conforming variant, no required clause fails or is left open."""
     verdicts = judged(variant, tmp_path)

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.catalogue.requirement import BESIDE, UnknownProfile
 from mcp_proxy_conformance.catalogue.requirement import profile as profile_named
 from mcp_proxy_conformance.report.document import SUITE, Report
 from mcp_proxy_conformance.report.html import colour_of
-from mcp_proxy_conformance.report.phrases import began, counted, profile_of
+from mcp_proxy_conformance.report.phrases import began, counted, is_left_out, profile_of
 from mcp_proxy_conformance.report.site.recomputation import is_of_the_suite
 from mcp_proxy_conformance.verdict.outcome import INTERRUPTED, VIOLATED
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Verdict
@@ -77,7 +77,7 @@ class Build:
     @cached_property
     def is_whole(self) -> bool:
         """Whether its run left nothing out: it came to its end, or found a violation before."""
-        left_out = any(clause.cause == "left_out" for clause in self.report.clauses)
+        left_out = any(map(is_left_out, self.report.clauses))
         return self.report.complete or (self.report.exit == VIOLATED and not left_out)
 
     @cached_property

@@ -14,7 +14,7 @@ import msgspec
 from mcp_proxy_conformance.catalogue.bounded import nests_deeper, read_bytes, toml
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.phrases import began, command_of
-from mcp_proxy_conformance.report.reader import BadReport, read_report
+from mcp_proxy_conformance.report.reader import BadReport, report_of
 from mcp_proxy_conformance.report.site.builds import Build, Record, record_of
 from mcp_proxy_conformance.report.site.recomputation import contradiction, recomputed
 from mcp_proxy_conformance.report.site.secrets import (
@@ -24,7 +24,7 @@ from mcp_proxy_conformance.report.site.secrets import (
     secret_member,
     secret_of,
 )
-from mcp_proxy_conformance.verdict.causes import causes
+from mcp_proxy_conformance.verdict.causes import causes, slug
 from mcp_proxy_conformance.verdict.redaction import inert
 
 REPORT, TARGET, REPRODUCE, REPLY = "report.json", "target.toml", "REPRODUCE.md", "reply.txt"
@@ -39,7 +39,6 @@ BESIDE = ("README.md", "LICENSE")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,79}")
 _FACT = re.compile(r"^[-*] (\w+): *(\S.*)$", re.MULTILINE)
 _CLAUSE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,79}")
-_OTHER = re.compile(r"[^a-z0-9]+")
 SHOWN = 80
 
 
@@ -168,7 +167,7 @@ def _report(path: Path, place: str, text: str) -> Report:
         document: Any = msgspec.json.decode(text)
         if isinstance(document, dict) and nests_deeper(document, DEEPEST):
             raise BadRecord(place, f"it nests deeper than {DEEPEST} levels", again)
-        report = read_report(path)
+        report = report_of(text.encode(), path)
     except BadReport as error:
         problem, _, repair = str(error).removeprefix(f"{path} ").rpartition("; ")
         raise BadRecord(place, problem, repair) from error
@@ -235,7 +234,7 @@ def _expect_pinned(
         raise BadRecord(where, f"it is about version {own[:SHOWN]}", f"move it, or {given}")
     if not name:
         raise BadRecord(where, "it does not say what it is about", given)
-    if _slug(name) != _slug(implementation):
+    if slug(name) != slug(implementation):
         raise BadRecord(where, f"it is about {name[:SHOWN]}", f"move it, or {given}")
     for file in (TARGET, REPRODUCE):
         if moving_in(texts[file]):
@@ -255,11 +254,6 @@ def _expect_own_target(place: str, members: dict[str, Any], report: Report) -> N
         if word not in report.target.capabilities:
             problem = f"it declares {str(word)[:SHOWN]}, and the report does not"
             raise BadRecord(place, problem, repair)
-
-
-def _slug(name: str) -> str:
-    """Return a name in lower case, with hyphens for all but letters and digits."""
-    return _OTHER.sub("-", name.lower()).strip("-")
 
 
 def _facts(place: str, text: str, report: Report, build: str) -> dict[str, str]:
