@@ -19,6 +19,7 @@ from mcp_proxy_conformance.targets.relay import RelayFacts
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.revisions import LATEST_STATELESS
 
 _Shown = TypeVar("_Shown")
 TIMES, PAUSE_S = 5, 0.1
@@ -89,6 +90,15 @@ class RelayBench:
                 hint="have the relay list the upstream's tools; a prefix is declared in [relay]",
                 needs=(LISTED,),
             )
+
+    def needs_stateless(self) -> None:
+        """Raise NotApplicable unless the relay serves 2026-07-28 to its clients.
+
+        It is asked by `server/discover`, once; the reason has the answer.
+        """
+        if (refusal := self.through.refusal_of("stateless")) is not None:
+            asked = f"server/discover of {LATEST_STATELESS}"
+            raise NotApplicable(f"{asked} is refused: {refusal}", cause="not_declared")
 
     def serves(self) -> bool:
         """Whether the relay still lists tools to the client that checks share, and runs.

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
 from mcp_proxy_conformance.upstream.relayed import RelayedServer
+from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps
@@ -16,7 +17,8 @@ from mcp_proxy_conformance.wire.reply import Reply
 
 Kind = Literal["result", "tool error", "error", "none"]
 """`none`: there is no answer, or none that the protocol allows."""
-Connect = Callable[[Mapping[str, str]], Conversation]
+Connect = Callable[[Mapping[str, str], Wire], Conversation]
+"""Makes a client that sends these headers, of the era of that wire; it connects to nothing yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,19 +59,40 @@ class Side:
         self._connect = connect
         self._prefix = prefix
         self._clients: list[Conversation] = []
-        self._main: Conversation | None = None
+        self._mains: dict[Wire, Conversation] = {}
+        self._refusals: dict[Wire, str | None] = {}
         self._listing: Listing | Unreachable | ProtocolFault | None = None
 
     @property
     def main(self) -> Conversation:
-        """The client that checks share, in one session."""
-        if self._main is None:
-            self._main = self.client()
-        return self._main
+        """The client of the handshake era that checks share, in one session."""
+        return self.main_of("handshake")
 
-    def client(self, headers: Mapping[str, str] | None = None) -> Conversation:
-        """Return a new client with a session of its own, which `close` ends."""
-        client = self._connect(headers or {})
+    def main_of(self, wire: Wire) -> Conversation:
+        """Return the client of an era that checks share."""
+        if wire not in self._mains:
+            self._mains[wire] = self.client(wire=wire)
+        return self._mains[wire]
+
+    def refusal_of(self, wire: Wire) -> str | None:
+        """Return why this way does not serve clients of an era; None if it does. Asked for once."""
+        if wire not in self._refusals:
+            try:
+                self.main_of(wire).open()
+            except (Unreachable, ProtocolFault) as fault:
+                self._refusals[wire] = str(fault)
+            else:
+                self._refusals[wire] = None
+        return self._refusals[wire]
+
+    def client(
+        self, headers: Mapping[str, str] | None = None, wire: Wire = "handshake"
+    ) -> Conversation:
+        """Return a new client of an era, with a session of its own if it has any; `close` ends it.
+
+        ProtocolFault for an era that the suite does not speak on this way.
+        """
+        client = self._connect(headers or {}, wire)
         self._clients.append(client)
         return client
 

@@ -6,18 +6,20 @@ import contextlib
 import os
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity.listening_client import Carrier, OverHttp, OverStdio
 from mcp_proxy_conformance.fidelity.side import Side
+from mcp_proxy_conformance.fidelity.stateless_client import StatelessClient
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted
 from mcp_proxy_conformance.targets.process import Spawned
 from mcp_proxy_conformance.targets.relay import RelayTarget, launched
 from mcp_proxy_conformance.upstream.hub import Upstreams
 from mcp_proxy_conformance.upstream.relayed import Answer, Relayed, RelayedServer
-from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.client import Client, Wire
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.stdio import StdioClient
@@ -51,7 +53,7 @@ class StartedRelay:
         try:
             beside = self.hub.add(RelayedServer(DIRECT, given))
             behind = self.hub.add(RelayedServer("upstream", given))
-            self.direct = Side(beside, lambda headers: self._client(beside.url, headers))
+            self.direct = Side(beside, partial(self._client, beside.url))
             self._env = {**os.environ, VARIABLE: IN_ENVIRONMENT}
             try:
                 self._start(behind, folder)
@@ -123,19 +125,29 @@ class StartedRelay:
                 raise TargetNotStarted(f"the target {why} in time")
             time.sleep(PAUSE_S)
 
-    def _to_relay(self, headers: Mapping[str, str]) -> Conversation:
-        """Return a client of the relay; one over stdio has a relay of its own, and no headers."""
+    def _to_relay(self, headers: Mapping[str, str], wire: Wire) -> Conversation:
+        """Return a client of the relay; one over stdio has a relay of its own, and no headers.
+
+        ProtocolFault for the stateless era over stdio, which the suite does not speak.
+        """
         if self.launched.url:
-            return self._client(self.launched.url, headers)
+            return self._client(self.launched.url, headers, wire)
+        if wire == "stateless":
+            raise ProtocolFault("handshake", "a relay that serves HTTP", "one over stdio")
         return StdioClient(
             self.launched.command, env=self._env, transcript=self.transcript, timeout=TIMEOUT_S
         )
 
-    def _client(self, url: str, headers: Mapping[str, str]) -> Conversation:
-        """Return a client of an endpoint, with a handshake, and with these headers."""
+    def _client(self, url: str, headers: Mapping[str, str], wire: Wire) -> Conversation:
+        """Return a client of an endpoint, of the era of that wire, and with these headers."""
         return Client(
-            url, transcript=self.transcript, headers=headers, timeout=TIMEOUT_S, wire="handshake"
+            url, transcript=self.transcript, headers=headers, timeout=TIMEOUT_S, wire=wire
         )
+
+    def stateless(self, side: Side) -> StatelessClient:
+        """Return a new client of 2026-07-28 on a way over HTTP, which the caller closes."""
+        url = side.server.url if side is self.direct else self.launched.url
+        return StatelessClient(url, self.transcript)
 
     def carrier(self, side: Side) -> Carrier:
         """Return a new transport of a client to a way; one over stdio has a relay of its own."""

@@ -13,11 +13,11 @@ STATELESS_REVISIONS = ("2026-07-28",)
 LATEST_HANDSHAKE = HANDSHAKE_REVISIONS[-1]
 LATEST_STATELESS = STATELESS_REVISIONS[-1]
 
-_META = "io.modelcontextprotocol/"
-META_VERSION = _META + "protocolVersion"
-META_CLIENT = _META + "clientInfo"
-META_SERVER = _META + "serverInfo"
-META_CAPABILITIES = _META + "clientCapabilities"
+META = "io.modelcontextprotocol/"
+META_VERSION = META + "protocolVersion"
+META_CLIENT = META + "clientInfo"
+META_SERVER = META + "serverInfo"
+META_CAPABILITIES = META + "clientCapabilities"
 
 UNSUPPORTED_REVISION = -32022
 METHOD_NOT_FOUND = -32601
