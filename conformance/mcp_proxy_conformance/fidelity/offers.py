@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.upstream.relayed import Answer, Relayed, paged, subject
+from mcp_proxy_conformance.upstream.relayed import COUNT, Answer, Era, Relayed, paged, subject
 from mcp_proxy_conformance.upstream.talk import LEVELS
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 FEATURES = World(servers=(), id="features")
 """A server with every feature of the handshake era, which also asks, logs and listens."""
+STATELESS = World(servers=(), id="stateless")
+"""A server of 2026-07-28 with the same features and data, as far as that revision has them."""
 NOTE, DATA, LATER = "memo://notes/1", "file:///data/blob%20%C3%BC.bin", "memo://notes/2?a=1&b=%2F"
 EMPTY = "memo://empty"
 MISSING = "memo://no-such-resource"
+COUNTED, ASKING = "memo://counted", "memo://asking"
+"""Resources in no list whose text is another at each reading; the second asks first."""
 BYTES = bytes(range(256))
 NEXT = "page/2 =&?"
 INSTRUCTIONS = "Begin with “notes”.\nThen call the tools."
@@ -197,8 +202,11 @@ def log(level: str) -> bytes:
     return notification("notifications/message", params)
 
 
-def featured(tools: Sequence[bytes]) -> Relayed:
-    """Return the data of the server of `FEATURES`; `tools` are its tools' entries as JSON texts."""
+def featured(tools: Sequence[bytes], era: Era = "handshake") -> Relayed:
+    """Return the data of the server of `FEATURES`, or of `STATELESS`, by era.
+
+    `tools` are its tools' entries as JSON texts.
+    """
     text = b'{"content":[{"type":"text","text":"done"}]}'
     told = {
         "progress": tuple(map(progress, PROGRESS)),
@@ -217,8 +225,10 @@ def featured(tools: Sequence[bytes]) -> Relayed:
             },
             "slow": Answer(result=text, delay_s=SLOW_S),
             "late": Answer(result=text, delay_s=2 * LATE_S),
+            "needing": Answer(result=text, needs="elicitation"),
         },
-        others=_others(),
+        others=_others(era),
+        era=era,
         listens=True,
         capabilities=dumps(
             {
@@ -237,9 +247,11 @@ SLOW_S, LATE_S = 6.5, 0.25
 """Seconds that a call takes which is to be cancelled meanwhile, or in which others begin."""
 
 
-def _others() -> Mapping[str, Answer]:
+def _others(era: Era) -> Mapping[str, Answer]:
     """Return the answers to all requests but those about tools, by method and what it is about."""
-    not_found = {"code": -32002, "message": "Resource not found", "data": {"uri": MISSING}}
+    code = -32602 if era == "stateless" else -32002
+    not_found = {"code": code, "message": "Resource not found", "data": {"uri": MISSING}}
+    counted = {"uri": COUNTED, "mimeType": "text/plain", "text": f"read {COUNT.decode()}"}
     unknown = {"code": -32602, "message": "Unknown prompt"}
     pages = (("resources", RESOURCES), ("prompts", PROMPTS))
     return {
@@ -253,6 +265,10 @@ def _others() -> Mapping[str, Answer]:
         },
         "resources/templates/list": _result({"resourceTemplates": TEMPLATES}),
         **{f"resources/read {uri}": _result({"contents": found}) for uri, found in READS.items()},
+        f"resources/read {COUNTED}": _result({"contents": [counted]}),
+        f"resources/read {ASKING}": replace(
+            _result({"contents": [counted]}), before=(question("elicitation/create"),)
+        ),
         "resources/read": Answer(error=dumps(not_found)),
         "resources/subscribe": _result({}),
         "resources/unsubscribe": _result({}),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
-from mcp_proxy_conformance.upstream.relayed import RelayedServer
+from mcp_proxy_conformance.upstream.relayed import Era, RelayedServer
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
@@ -53,11 +53,17 @@ class Listing:
 class Side:
     """One way to one server: clients, their calls, and the server's journal."""
 
-    def __init__(self, server: RelayedServer, connect: Connect, prefix: str = "") -> None:
-        """Connect to nothing yet; `prefix` stands before each tool's name on this way."""
+    def __init__(
+        self, server: RelayedServer, connect: Connect, prefix: str = "", era: Era = "handshake"
+    ) -> None:
+        """Connect to nothing yet; `prefix` stands before each tool's name on this way.
+
+        `era` is that of its clients by default.
+        """
         self.server = server
         self._connect = connect
         self._prefix = prefix
+        self._era = era
         self._clients: list[Conversation] = []
         self._mains: dict[Wire, Conversation] = {}
         self._refusals: dict[Wire, str | None] = {}
@@ -65,8 +71,8 @@ class Side:
 
     @property
     def main(self) -> Conversation:
-        """The client of the handshake era that checks share, in one session."""
-        return self.main_of("handshake")
+        """The client that checks share, in one session."""
+        return self.main_of(self._era)
 
     def main_of(self, wire: Wire) -> Conversation:
         """Return the client of an era that checks share."""
@@ -86,13 +92,13 @@ class Side:
         return self._refusals[wire]
 
     def client(
-        self, headers: Mapping[str, str] | None = None, wire: Wire = "handshake"
+        self, headers: Mapping[str, str] | None = None, wire: Wire | None = None
     ) -> Conversation:
         """Return a new client of an era, with a session of its own if it has any; `close` ends it.
 
         ProtocolFault for an era that the suite does not speak on this way.
         """
-        client = self._connect(headers or {}, wire)
+        client = self._connect(headers or {}, wire or self._era)
         self._clients.append(client)
         return client
 

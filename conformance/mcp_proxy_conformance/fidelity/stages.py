@@ -8,8 +8,8 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.relay_case import relay_cases
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.fidelity.offers import FEATURES, TELLING, featured
-from mcp_proxy_conformance.upstream.relayed import Answer, Page, Relayed, paged
+from mcp_proxy_conformance.fidelity.offers import FEATURES, STATELESS, TELLING, featured
+from mcp_proxy_conformance.upstream.relayed import ORIGIN, Answer, Page, Relayed, paged
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 ANY: dict[str, Any] = {"type": "object"}
@@ -21,6 +21,8 @@ DESCRIBED = World(servers=(), id="described")
 """Tools with every member that a tool can have, and with schemas of many forms."""
 GENERATED = World(servers=(), id="generated values")
 """The tools of `relayed`, for values that are generated."""
+STATELESS_PAGES = World(servers=(), id="stateless pages")
+"""A server of 2026-07-28 with tools on two pages, the second of which has an empty cursor."""
 NAMES = ("Upper.Case-1", "with.dots.and-dashes_1", "n" * 64)
 """Names of further tools of the stage `described`, all within the rules of 2025-11-25."""
 CURSORS = (" p2/=+&? ü ", "eyJwIjozfQ==", "p4")
@@ -54,6 +56,10 @@ def _stages() -> Mapping[str, Relayed]:
         RELAYED.id: relayed,
         GENERATED.id: relayed,
         FEATURES.id: featured([tool("echo"), tool(TELLING)]),
+        STATELESS.id: featured(
+            [tool("echo"), tool(TELLING), tool("marked", schema=MARKED)], "stateless"
+        ),
+        STATELESS_PAGES.id: Relayed(pages=_stateless_pages(), era="stateless"),
         PAGED.id: Relayed(pages=_four_pages(seven)),
         DESCRIBED.id: Relayed(
             pages=paged(_described()),
@@ -75,6 +81,48 @@ def _four_pages(tools: Sequence[bytes]) -> Mapping[str | None, Page]:
         third: Page(entries=(), following=fourth),
         fourth: Page(entries=tuple(tools[4:])),
     }
+
+
+MARKED: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "count": {"type": "integer", "x-mcp-header": "Count"},
+        "sure": {"type": "boolean", "x-mcp-header": "Sure"},
+        "place": {
+            "type": "object",
+            "properties": {"city": {"type": "string", "x-mcp-header": "City"}},
+        },
+        "query": {"type": "string"},
+    },
+}
+"""The input schema of the tool `marked`, four of whose arguments are repeated in headers."""
+_TWICE = {"type": "string", "x-mcp-header": "Twice"}
+WRONGLY_MARKED: Mapping[str, Mapping[str, Any]] = {
+    "empty_mark": {"a": {"type": "string", "x-mcp-header": ""}},
+    "no_token": {"a": {"type": "string", "x-mcp-header": "a b"}},
+    "line_end": {"a": {"type": "string", "x-mcp-header": "A\r\nB"}},
+    "same_mark": {"a": _TWICE, "b": {**_TWICE, "x-mcp-header": "tWICE"}},
+    "number_marked": {"a": {"type": "number", "x-mcp-header": "A"}},
+    "in_items": {"a": {"type": "array", "items": _TWICE}},
+}
+"""Properties with marks that break the rules, by the tools of the stage that have them."""
+EXTERNAL = f"{ORIGIN.decode()}/schema/point"
+"""The URL, at the server itself, to which a schema of the tool `pointing` refers."""
+POINTING: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"point": {"$ref": EXTERNAL}, "note": {"type": "string"}},
+}
+
+
+def _stateless_pages() -> Mapping[str | None, Page]:
+    """Return the pages of the stage by cursor (None: the first); that of the second is empty."""
+    wrong = [
+        tool(name, schema={"type": "object", "properties": properties})
+        for name, properties in WRONGLY_MARKED.items()
+    ]
+    first = (tool("page_1"), tool("pointing", schema=POINTING), *wrong)
+    return {None: Page(entries=first, following=""), "": Page(entries=(tool("page_2"),))}
 
 
 SCHEMAS: Mapping[str, Mapping[str, Any]] = {

@@ -19,13 +19,14 @@ from mcp_proxy_conformance.targets.process import Spawned
 from mcp_proxy_conformance.targets.relay import RelayTarget, launched
 from mcp_proxy_conformance.upstream.hub import Upstreams
 from mcp_proxy_conformance.upstream.relayed import Answer, Relayed, RelayedServer
+from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server
 from mcp_proxy_conformance.wire.client import Client, Wire
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
-PAUSE_S = 0.05
+PAUSE_S, REFUSES_S = 0.05, 1.5
 TIMEOUT_S = 10.0
 DIRECT = "direct"
 """The name of the server that the suite's client reaches without the relay."""
@@ -37,7 +38,11 @@ VARIABLE = "UPSTREAM_API_KEY"
 
 
 class StartedRelay:
-    """A relay in front of one server, and a second server with equal data for the direct way."""
+    """A relay in front of one server, and a second server with equal data for the direct way.
+
+    Attributes:
+        refusal: Why it opens no session in front of a server of 2026-07-28; empty if it does.
+    """
 
     def __init__(self, target: RelayTarget, given: Relayed, folder: Path) -> None:
         """Start servers and relay, its output in `folder`, and wait until it opens a session.
@@ -50,10 +55,11 @@ class StartedRelay:
         place = target.upstreams
         self.hub = Upstreams(self.transcript, host=place.bind, advertised_host=place.host).start()
         self._process: Spawned | None = None
+        self.refusal = ""
         try:
-            beside = self.hub.add(RelayedServer(DIRECT, given))
-            behind = self.hub.add(RelayedServer("upstream", given))
-            self.direct = Side(beside, partial(self._client, beside.url))
+            beside = self.hub.add(relayed_server(DIRECT, given))
+            behind = self.hub.add(relayed_server("upstream", given))
+            self.direct = Side(beside, partial(self._client, beside.url), era=given.era)
             self._env = {**os.environ, VARIABLE: IN_ENVIRONMENT}
             try:
                 self._start(behind, folder)
@@ -61,6 +67,11 @@ class StartedRelay:
                 if self.alive():
                     raise
                 self._start(behind, folder)  # somebody else may have taken its port
+        except TargetNotStarted as error:
+            if given.era == "handshake":
+                self.close()
+                raise
+            self.refusal = str(error)
         except BaseException:
             self.close()
             raise
@@ -95,6 +106,7 @@ class StartedRelay:
     def _start(self, behind: RelayedServer, folder: Path) -> None:
         """Start the relay's process, if it serves HTTP, and open the first session in time.
 
+        In front of a server of 2026-07-28 a `refusal` is noted if it is still refused after 1.5 s.
         Raises TargetNotStarted if that takes longer than the target's `ready_s`, or the process
         ends.
         """
@@ -111,12 +123,16 @@ class StartedRelay:
             self._process.end()
         if self.launched.url:
             self._process = Spawned(self.launched.command, env=self._env, log=folder / "relay.log")
-        why = "opened no session"
+        why, refuses_at = "opened no session", time.monotonic() + REFUSES_S
         while True:
             try:
                 self.through.main.open()
             except (Unreachable, ProtocolFault) as error:
                 why = f"opened no session ({error})"
+                is_refusal = isinstance(error, ProtocolFault) and behind.given.era == "stateless"
+                if is_refusal and time.monotonic() > refuses_at:
+                    self.refusal = why
+                    return
             else:
                 return
             if self._process is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import secrets
 from dataclasses import dataclass, field
@@ -34,6 +35,10 @@ PATH = "/mcp"
 SESSION_ID = "Mcp-Session-Id"
 JSON = ("Content-Type", "application/json")
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
+Era = Literal["handshake", "stateless"]
+"""Until 2025-11-25, with a handshake, or since 2026-07-28, without one."""
+COUNT, ORIGIN = b"$count", b"$origin"
+"""Placeholders in results for a number that is given once, and in tools for the server's origin."""
 Act = Literal["answer", "drop", "hang"]
 """What happens once a call is executed: it is answered, its connection is cut, or neither."""
 
@@ -43,7 +48,9 @@ class Answer:
     """The answer to a request, as JSON text: a `result` or an `error` object, after `delay_s`.
 
     With `together`, it is given as soon as that many requests wait for such an answer.
-    `before` are messages of the server's own on the way to it, as `Talk.say` sends them.
+    `before` are messages of the server's own on the way to it, as `Talk.say` sends them. The
+    placeholder COUNT in a result becomes a number that the server gives once. `needs` is the
+    capability that a client of 2026-07-28 has to declare for it, if any.
     """
 
     result: bytes = b""
@@ -52,6 +59,7 @@ class Answer:
     delay_s: float = 0.0
     together: int = 0
     before: tuple[bytes, ...] = ()
+    needs: str = ""
 
     @property
     def member(self) -> bytes:
@@ -87,6 +95,8 @@ class Relayed:
     listens: bool = False
     capabilities: bytes = b'{"tools":{}}'
     instructions: str = ""
+    era: Era = "handshake"
+    hints: bytes = b'"ttlMs":500,"cacheScope":"private"'
 
     @property
     def entries(self) -> tuple[bytes, ...]:
@@ -124,16 +134,16 @@ class Refusing:
     media_type: str = "application/json"
 
 
-class _Refusal(Exception):
+class Refusal(Exception):
     """A JSON-RPC error of the server itself."""
 
-    def __init__(self, code: int, message: str) -> None:
-        """Keep the code; the message is the exception's."""
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        """Keep code and data; the message is the exception's."""
         super().__init__(message)
-        self.code = code
+        self.code, self.data = code, data
 
 
-class _Dropped(Exception):
+class Dropped(Exception):
     """The connection is to be cut without an answer."""
 
 
@@ -149,6 +159,8 @@ class RelayedServer:
         talk: What it says of its own accord.
     """
 
+    _has_sessions = True
+
     def __init__(self, name: str, given: Relayed) -> None:
         """Make a server of this data, which listens nowhere yet."""
         self.name = name
@@ -162,6 +174,7 @@ class RelayedServer:
         self._sessions: set[str] = set()
         self.issued: set[str] = set()
         self._connections = 0
+        self._counts = itertools.count(1)
         self._waiting: list[asyncio.Event] = []
         self._transcript: Transcript | None = None
         self._host = ""
@@ -199,7 +212,7 @@ class RelayedServer:
 
     async def _serve_http(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection until one asks to close it, or is dropped."""
-        with contextlib.suppress(_Dropped):
+        with contextlib.suppress(Dropped):
             keeps = True
             while keeps:
                 request = await read_request(reader)
@@ -225,8 +238,8 @@ class RelayedServer:
         """
         line = f"{request.method} {request.path}"
         session = request.header(SESSION_ID.lower()) or ""
-        message = _decoded(request.body)
-        method = _method(message)
+        message = decoded(request.body)
+        method = method_of(message)
         refused = self._refused(request, session, message)
         self._record("received", request.body, f"{line} {method}".rstrip(), request.headers)
         self.journal.add(
@@ -247,7 +260,7 @@ class RelayedServer:
                 await reader.read(1)
             finally:
                 self.talk.unlisten(session, events.send)
-            raise _Dropped
+            raise Dropped
         self.talk.take(session, message)
         body = await self._answered(message, session, events.send)
         if not body:
@@ -276,10 +289,10 @@ class RelayedServer:
         allowed = ("POST", "DELETE", "GET") if self.given.listens else ("POST", "DELETE")
         if request.method not in allowed:
             return 405, b"", (("Allow", ", ".join(allowed)),)
-        if _method(message) == "initialize" or session in self._sessions:
+        if method_of(message) == "initialize" or session in self._sessions:
             return None
         text = "Session not found" if session else "No valid session ID"
-        body = _refused(None, _Refusal(INVALID_REQUEST, text))
+        body = refused_answer(None, Refusal(INVALID_REQUEST, text))
         return (404 if session else 400), body, (JSON,)
 
     async def _serve_lines(
@@ -295,13 +308,14 @@ class RelayedServer:
             writer.write(raw + b"\n")
             await writer.drain()
 
-        self.talk.listen(session, send)
+        if self._has_sessions:
+            self.talk.listen(session, send)
         try:
             while line := await reader.readline():
                 if not line.strip():
                     continue
-                line, message = line.rstrip(b"\r\n"), _decoded(line)
-                method = _method(message)
+                line, message = line.rstrip(b"\r\n"), decoded(line)
+                method = method_of(message)
                 self._record("received", line, f"stdio {method}".rstrip())
                 self.journal.add(Arrival(session=session, method=method, raw=line))
                 self._declare(session, message)
@@ -323,7 +337,7 @@ class RelayedServer:
         """
         try:
             body = await self._answered(message, session, send)
-        except _Dropped:
+        except Dropped:
             writer.transport.abort()
             return
         if body:
@@ -331,33 +345,33 @@ class RelayedServer:
 
     def _declare(self, session: str, message: Any) -> None:
         """Note what the client of a session declares, if the message is a handshake."""
-        if _method(message) == "initialize" and isinstance(params := message.get("params"), dict):
+        if method_of(message) == "initialize" and isinstance(params := message.get("params"), dict):
             declared = params.get("capabilities")
             self.talk.declared[session] = declared if isinstance(declared, dict) else {}
 
     async def _answered(self, message: Any, session: str, send: Send) -> bytes:
         """Return the answer to a message, empty if none is due.
 
-        _Dropped if the connection is to be cut; it never returns for an answer that hangs.
+        Dropped if the connection is to be cut; it never returns for an answer that hangs.
         """
         if not isinstance(message, dict):
             code = PARSE_ERROR if message is None else INVALID_REQUEST
-            return _refused(message, _Refusal(code, "Not a JSON-RPC message"))
+            return refused_answer(message, Refusal(code, "Not a JSON-RPC message"))
         if not isinstance(message.get("method"), str) or "id" not in message:
             return b""
         params = message.get("params")
         params = params if isinstance(params, dict) else {}
         try:
             member = await self._member(message["method"], params, session, send)
-        except _Refusal as refusal:
-            return _refused(message, refusal)
+        except Refusal as refusal:
+            return refused_answer(message, refusal)
         return b'{"jsonrpc":"2.0","id":' + dumps(message["id"]) + b"," + member + b"}"
 
     async def _member(self, method: str, params: dict[str, Any], session: str, send: Send) -> bytes:
         """Return the member `result` or `error` of the answer to a request, as JSON text.
 
-        The answer's delay and messages come first. _Refusal for an unknown method, cursor or tool;
-        _Dropped if the connection is to be cut; it never returns for an answer that hangs.
+        The answer's delay and messages come first. Refusal for an unknown method, cursor or tool;
+        Dropped if the connection is to be cut; it never returns for an answer that hangs.
         """
         match method:
             case "initialize":
@@ -372,15 +386,25 @@ class RelayedServer:
                 answer = self._other(method, params)
         if method == "logging/setLevel" and isinstance(level := params.get("level"), str):
             self.talk.levels[session] = level
+        await self._due(answer)
+        return await self._told(answer, params, session, send)
+
+    async def _told(
+        self, answer: Answer, params: dict[str, Any], session: str, send: Send
+    ) -> bytes:
+        """Send what comes before an answer that is due; return its member, as `_given` does."""
         meta = params.get("_meta")
         token = meta.get("progressToken") if isinstance(meta, dict) else None
-        await self._due(answer)
         await self.talk.say(answer.before, session, token, send)
+        return await self._given(answer)
+
+    async def _given(self, answer: Answer) -> bytes:
+        """Return the member of an answer that is due; Dropped or never, as its act says."""
         if answer.act == "drop":
-            raise _Dropped
+            raise Dropped
         if answer.act == "hang":
             await asyncio.Event().wait()
-        return answer.member
+        return answer.member.replace(COUNT, b"%d" % next(self._counts))
 
     async def _due(self, answer: Answer) -> None:
         """Wait until an answer is to be given."""
@@ -396,12 +420,12 @@ class RelayedServer:
         self._waiting.remove(own)
 
     def _other(self, method: str, params: dict[str, Any]) -> Answer:
-        """Return the answer to a request that is not about tools; _Refusal if there is none."""
+        """Return the answer to a request that is not about tools; Refusal if there is none."""
         others = self.given.others
         for key in (f"{method} {subject(params)}", method):
             if key in others:
                 return others[key]
-        raise _Refusal(revisions.METHOD_NOT_FOUND, "Method not found")
+        raise Refusal(revisions.METHOD_NOT_FOUND, "Method not found")
 
     def _initialized(self, params: dict[str, Any]) -> bytes:
         """Return the result of a handshake, in the requested revision or the latest one."""
@@ -418,20 +442,21 @@ class RelayedServer:
         return b"{" + b",".join(members) + b"}"
 
     def _listed(self, cursor: Any) -> bytes:
-        """Return the result with the page of that cursor; _Refusal if there is none."""
+        """Return the result with the page of that cursor; Refusal if there is none."""
         if cursor in self.broken_cursors:
-            raise _Refusal(INTERNAL_ERROR, "This page cannot be read")
+            raise Refusal(INTERNAL_ERROR, "This page cannot be read")
         page = self.pages.get(cursor) if isinstance(cursor, str | None) else None
         if page is None:
-            raise _Refusal(revisions.INVALID_PARAMS, "Unknown cursor")
+            raise Refusal(revisions.INVALID_PARAMS, "Unknown cursor")
         following = b"" if page.following is None else b',"nextCursor":' + dumps(page.following)
-        return b'{"tools":[' + b",".join(page.entries) + b"]" + following + b"}"
+        entries = b",".join(page.entries).replace(ORIGIN, self.url.removesuffix(PATH).encode())
+        return b'{"tools":[' + entries + b"]" + following + b"}"
 
     def _called(self, params: dict[str, Any]) -> Answer:
-        """Return the answer to a call; _Refusal for an unknown tool."""
+        """Return the answer to a call; Refusal for an unknown tool."""
         name, arguments = params.get("name"), params.get("arguments")
         if name not in self.given.names:
-            raise _Refusal(revisions.INVALID_PARAMS, f"Unknown tool: {name}")
+            raise Refusal(revisions.INVALID_PARAMS, f"Unknown tool: {name}")
         case = arguments.get("case") if isinstance(arguments, dict) else None
         keys = [key for key in (case, name) if isinstance(key, str) and key in self.answers]
         return self.answers[keys[0]] if keys else OK
@@ -459,7 +484,7 @@ def subject(params: Mapping[str, Any]) -> str:
     return str(params.get("uri") or params.get("name") or params.get("cursor") or "")
 
 
-def _decoded(raw: bytes) -> Any:
+def decoded(raw: bytes) -> Any:
     """Return the JSON value of some bytes; None if they are not JSON."""
     try:
         return json.loads(raw)
@@ -467,14 +492,16 @@ def _decoded(raw: bytes) -> Any:
         return None
 
 
-def _method(message: Any) -> str:
+def method_of(message: Any) -> str:
     """Return the method of a message; "" if it has none."""
     method = message.get("method") if isinstance(message, dict) else None
     return method if isinstance(method, str) else ""
 
 
-def _refused(message: Any, refusal: _Refusal) -> bytes:
+def refused_answer(message: Any, refusal: Refusal) -> bytes:
     """Return the answer with a refusal as JSON-RPC error, under the message's id if it has one."""
     request_id = message.get("id") if isinstance(message, dict) else None
-    error = {"code": refusal.code, "message": str(refusal)}
+    error: dict[str, Any] = {"code": refusal.code, "message": str(refusal)}
+    if refusal.data is not None:
+        error["data"] = refusal.data
     return dumps({"jsonrpc": "2.0", "id": request_id, "error": error})

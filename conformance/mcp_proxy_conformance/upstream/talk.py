@@ -113,7 +113,7 @@ class Talk:
             return False
         if method == "notifications/message":
             least = self.levels.get(session, LEVELS[0])
-            return LEVELS.index(params["level"]) >= LEVELS.index(least)
+            return params["level"] in LEVELS[LEVELS.index(least) if least in LEVELS else 99 :]
         return method not in NEEDS or NEEDS[method] in self.declared.get(session, {})
 
 

@@ -1,0 +1,265 @@
+"""A scripted server of 2026-07-28 to be relayed: strict, without sessions, asking in results."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from mcp_proxy_conformance.upstream import stateless_rules
+from mcp_proxy_conformance.upstream.journal import Arrival
+from mcp_proxy_conformance.upstream.relayed import (
+    JSON,
+    PATH,
+    Answer,
+    Dropped,
+    Refusal,
+    Relayed,
+    RelayedServer,
+    decoded,
+    method_of,
+    refused_answer,
+)
+from mcp_proxy_conformance.upstream.stateless_rules import (
+    HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    Fault,
+    meta_of,
+)
+from mcp_proxy_conformance.upstream.talk import NEEDS
+from mcp_proxy_conformance.wire import revisions
+from mcp_proxy_conformance.wire.jsonrpc import dumps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcp_proxy_conformance.upstream.http import HttpRequest
+    from mcp_proxy_conformance.upstream.talk import EventStream, Send
+    from mcp_proxy_conformance.verdict.cited import Headers
+
+CLOSED = "(closed)"
+"""The method of the journal's entry when a client closes the stream of a request in progress."""
+LOOK_S = 0.02
+NOTHING = "nothing"
+"""A level of log messages that no message has."""
+CACHEABLE = (
+    "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list",
+    "resources/read",
+)  # fmt: skip
+GONE = ("initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe")
+"""Methods of the handshake era that 2026-07-28 does not have."""
+STATUS = {
+    revisions.METHOD_NOT_FOUND: 404,
+    revisions.UNSUPPORTED_REVISION: 400,
+    HEADER_MISMATCH: 400,
+    MISSING_CAPABILITY: 400,
+}
+OF_RETRIES = ("_meta", "inputResponses", "requestState")
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+CHANGES = {
+    "notifications/tools/list_changed": "toolsListChanged",
+    "notifications/prompts/list_changed": "promptsListChanged",
+    "notifications/resources/list_changed": "resourcesListChanged",
+}
+"""The member of a subscription's filter by the notification that it lets through."""
+
+
+def relayed_server(name: str, given: Relayed) -> RelayedServer:
+    """Return a server of this data, in the era that the data names; it listens nowhere yet."""
+    return (StatelessServer if given.era == "stateless" else RelayedServer)(name, given)
+
+
+class StatelessServer(RelayedServer):
+    """One server of 2026-07-28, which refuses what that revision tells servers to refuse.
+
+    What the data has it ask before an answer, it asks in the result; the retry has to bring the
+    state of that result. Each subscription is a session that listens.
+
+    Attributes:
+        states: What each state that it has given out is about: the params of the request.
+    """
+
+    _has_sessions = False
+
+    def __init__(self, name: str, given: Relayed) -> None:
+        """Make a server of this data, which listens nowhere yet."""
+        super().__init__(name, given)
+        self.states: dict[str, Mapping[str, Any]] = {}
+        self._requests = 0
+
+    async def _respond(
+        self, request: HttpRequest, events: EventStream, reader: asyncio.StreamReader
+    ) -> tuple[int, bytes, Headers]:
+        """Return (status, body, headers) of the answer to one HTTP request, which is journaled.
+
+        If `events` has begun meanwhile, the body is its last event. A client that closes its
+        connection before the answer is journaled too, and gets none.
+        """
+        line = f"{request.method} {request.path}"
+        message = decoded(request.body)
+        method = method_of(message)
+        refused = self._refused(request, "", message)
+        self._record("received", request.body, f"{line} {method}".rstrip(), request.headers)
+        arrived = partial(Arrival, session="", raw=request.body, headers=request.headers, line=line)
+        self.journal.add(arrived(method=method or request.method, taken=refused is None))
+        if refused is not None:
+            return refused
+        self._requests += 1
+        own = f"request-{self._requests}"
+        self._declare(own, message)
+        answering = asyncio.ensure_future(self._answered(message, own, events.send))
+        try:
+            while not (await asyncio.wait([answering], timeout=LOOK_S))[0]:
+                if reader.at_eof():
+                    self.journal.add(arrived(method=CLOSED))
+                    raise Dropped
+            body = answering.result()
+        finally:
+            answering.cancel()
+        return _status(body), body, (JSON,) if body else ()
+
+    def _refused(
+        self, request: HttpRequest, session: str, message: Any
+    ) -> tuple[int, bytes, Headers] | None:
+        """Return (status, body, headers) that refuse an HTTP request; None if it is to be answered.
+
+        It is refused if `refusing` is set, else for its path, HTTP method, headers or `_meta`.
+        """
+        if self.refusing is not None:
+            return super()._refused(request, session, message)
+        if request.path.partition("?")[0] != PATH:
+            return 404, b"", ()
+        if request.method != "POST":
+            return 405, b"", (("Allow", "POST"),)
+        if not isinstance(message, dict) or "id" not in message or not method_of(message):
+            return None
+        fault = stateless_rules.http_fault(request.headers, message, self._marks(message))
+        if fault is None:
+            return None
+        return 400, refused_answer(message, _refusal(fault)), (JSON,)
+
+    def _marks(self, message: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+        """Return the marks for headers of the tool that a message calls; empty for others."""
+        params = message.get("params")
+        if message["method"] != "tools/call" or not isinstance(params, dict):
+            return {}
+        for text in self.given.entries:
+            entry = json.loads(text)
+            if entry["name"] == params.get("name"):
+                return stateless_rules.marks_of(entry)
+        return {}
+
+    def _declare(self, session: str, message: Any) -> None:
+        """Note the capabilities and the level of log messages that a request states."""
+        meta = meta_of(message)
+        declared = meta.get(revisions.META_CAPABILITIES)
+        self.talk.declared[session] = declared if isinstance(declared, dict) else {}
+        self.talk.levels[session] = str(meta.get(LOG_LEVEL, NOTHING))
+
+    async def _member(self, method: str, params: dict[str, Any], session: str, send: Send) -> bytes:
+        """Return the member `result` or `error` of the answer to a request, as JSON text.
+
+        Refusal for what 2026-07-28 has servers refuse; else as in the handshake era.
+        """
+        if (fault := stateless_rules.meta_fault({"params": params})) is not None:
+            raise _refusal(fault)
+        if method in GONE:
+            text = f"Method not found; this server speaks {revisions.LATEST_STATELESS}"
+            raise Refusal(revisions.METHOD_NOT_FOUND, text)
+        if method == "server/discover":
+            return b'"result":' + self._typed(method, self._discovered())
+        member = await super()._member(method, params, session, send)
+        name, _, value = member.partition(b":")
+        return member if name == b'"error"' else name + b":" + self._typed(method, value)
+
+    async def _told(
+        self, answer: Answer, params: dict[str, Any], session: str, send: Send
+    ) -> bytes:
+        """Send what comes before an answer that is due; return its member, as `_given` does.
+
+        If it has questions that the client can answer, they are asked first, in a result with a new
+        state. Refusal for a state that was not given out for this request, and for a capability
+        that is needed and not declared.
+        """
+        declared = self.talk.declared.get(session, {})
+        if answer.needs and answer.needs not in declared:
+            needed: dict[str, Any] = {answer.needs: {}}
+            text = f"This needs {answer.needs}"
+            raise Refusal(MISSING_CAPABILITY, text, {"requiredCapabilities": needed})
+        asked = {
+            f"{each['method']} “1”": {"method": each["method"], "params": each.get("params", {})}
+            for each in map(json.loads, answer.before)
+            if "id" in each and NEEDS.get(each["method"]) in declared
+        }
+        about = {name: value for name, value in params.items() if name not in OF_RETRIES}
+        state = params.get("requestState")
+        if state is not None and self.states.pop(str(state), None) != about:
+            raise Refusal(revisions.INVALID_PARAMS, "This state is not one of this request")
+        given = params.get("inputResponses")
+        if set(asked) - set(given if isinstance(given, dict) else ()):
+            state = f"{secrets.token_hex(8)} “ü”\t+/=&%20\\"
+            self.states[state] = about
+            result = {"resultType": "input_required", "inputRequests": asked, "requestState": state}
+            return b'"result":' + dumps(result)
+        return await super()._told(answer, params, session, send)
+
+    async def _answered(self, message: Any, session: str, send: Send) -> bytes:
+        """Return the answer to a message, empty if none is due; a subscription gets none."""
+        if method_of(message) != "subscriptions/listen" or stateless_rules.meta_fault(message):
+            return await super()._answered(message, session, send)
+        wanted = message["params"].get("notifications")
+        wanted = wanted if isinstance(wanted, dict) else {}
+
+        async def tell(text: bytes) -> None:
+            """Send a notification under the subscription's id, if its filter lets it through."""
+            told = json.loads(text)
+            params = told.get("params", {})
+            uris = wanted.get("resourceSubscriptions") or ()
+            if wanted.get(CHANGES.get(told["method"], "")) or params.get("uri") in uris:
+                await send(dumps({**told, "params": {"_meta": subscribed, **params}}))
+
+        subscribed = {SUBSCRIPTION: message["id"]}
+        acknowledged = {"_meta": subscribed, "notifications": wanted}
+        method = "notifications/subscriptions/acknowledged"
+        await send(dumps({"jsonrpc": "2.0", "method": method, "params": acknowledged}))
+        self.talk.listen(session, tell)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.talk.unlisten(session, tell)
+        return b""
+
+    def _typed(self, method: str, result: bytes) -> bytes:
+        """Return a result with its type and, where it can be kept, with the hints for caches."""
+        if b'"resultType":' in result[:20]:
+            return result
+        hints = self.given.hints + b"," if method in CACHEABLE else b""
+        head = b'{"resultType":"complete",' + hints
+        return (head.removesuffix(b",") if result == b"{}" else head) + result[1:]
+
+    def _discovered(self) -> bytes:
+        """Return the members of the result of `server/discover`, but for its type and hints."""
+        members = {
+            "supportedVersions": [revisions.LATEST_STATELESS],
+            "capabilities": json.loads(self.given.capabilities),
+            "_meta": {revisions.META_SERVER: {"name": self.name, "version": "1"}},
+        }
+        if self.given.instructions:
+            members["instructions"] = self.given.instructions
+        return dumps(members)
+
+
+def _refusal(fault: Fault) -> Refusal:
+    """Return the JSON-RPC error for what is wrong with a request."""
+    return Refusal(fault.code, fault.message, fault.data)
+
+
+def _status(body: bytes) -> int:
+    """Return the HTTP status of an answer: that of its error's code, 202 without a body."""
+    if not body:
+        return 202
+    error = json.loads(body).get("error")
+    return STATUS.get(int(error["code"]), 200) if isinstance(error, dict) else 200
