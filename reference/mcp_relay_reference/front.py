@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from mcp_relay_reference import message
+from mcp_relay_reference import eras, message
 from mcp_relay_reference.child import Child, Stream
 from mcp_relay_reference.message import BadMessage, Message
 from mcp_relay_reference.remote import SESSION, Remote, Unreachable
@@ -18,6 +18,7 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 EVENTS = "text/event-stream"
+EVENT_STREAM = {"content-type": EVENTS, "cache-control": "no-cache"}
 KEPT_S = 15.0
 NO_SESSION = 404
 
@@ -47,6 +48,7 @@ class Front:
         self._upstream = upstream
         self._children: dict[str, Child] = {}
         self._remote_ids: dict[str, str] = {}
+        self._translated = eras.Translated(upstream)
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Relay one HTTP request of ASGI; an error of the relay itself is answered in JSON-RPC.
@@ -59,7 +61,9 @@ class Front:
             request = await _whole(scope, receive)
             sent = message.read(request.body) if request.method == "POST" else None
             own_id = sent.id if sent is not None and sent.is_request else None
-            if isinstance(self._upstream, Remote):
+            if sent is not None and eras.is_stateless(request.headers, sent):
+                await self._stateless(request, sent, receive, send)
+            elif isinstance(self._upstream, Remote):
                 await self._by_http(self._upstream, request, receive, send)
             else:
                 await self._by_child(request, sent, receive, send)
@@ -72,9 +76,52 @@ class Front:
 
     async def close(self) -> None:
         """End every session with its process, and the connections to an upstream over HTTP."""
+        await self._translated.close()
         await asyncio.gather(*(child.close() for child in self._children.values()))
         if isinstance(self._upstream, Remote):
             await self._upstream.close()
+
+    async def _stateless(
+        self, request: Request, sent: Message, receive: Receive, send: Send
+    ) -> None:
+        """Answer a message of 2026-07-28: by one JSON object, or by a stream if more comes first.
+
+        A client that goes has cancelled its request. Notifications are taken and dropped.
+        """
+        if not sent.is_request:
+            await _reply(send, 202, b"")
+            return
+        if (refusal := eras.refusal(request.headers, sent)) is not None:
+            body = message.failure(sent.id, refusal.code, refusal.text, refusal.data)
+            await _reply(send, refusal.status, body)
+            return
+
+        stream = Stream()
+
+        async def ask() -> None:
+            """Put what comes for the request on the stream."""
+            try:
+                async with contextlib.aclosing(self._translated.asked(sent)) as answers:
+                    async for came in answers:
+                        stream.put_nowait(came)
+            finally:
+                stream.put_nowait(None)
+
+        async def relay() -> None:
+            """Send what is on the stream."""
+            asking = asyncio.create_task(ask())
+            try:
+                first = await stream.get()
+                if first is not None and first.method is None:
+                    await _reply(send, eras.status_of(first), first.line)
+                else:
+                    await _begin(send, 200, EVENT_STREAM)
+                    await _send_events(send, stream, first)
+            finally:
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+
+        await _until(asyncio.create_task(_disconnected(receive)), relay())
 
     async def _by_http(
         self, upstream: Remote, request: Request, receive: Receive, send: Send
@@ -192,22 +239,28 @@ async def _events(send: Send, receive: Receive, stream: Stream, headers: Mapping
 
     `headers` are further headers of the response.
     """
-    await _begin(send, 200, {"content-type": EVENTS, "cache-control": "no-cache", **headers})
+    await _begin(send, 200, {**EVENT_STREAM, **headers})
+    await _until(asyncio.create_task(_disconnected(receive)), _send_events(send, stream))
 
-    async def relay() -> None:
-        """Send events, and after 15 s without one a comment, which keeps the connection open."""
-        while True:
-            try:
-                came = await asyncio.wait_for(stream.get(), KEPT_S)
-            except TimeoutError:
-                await _more(send, b": \n\n")
-                continue
-            if came is None:
-                break
+
+async def _send_events(send: Send, stream: Stream, first: Message | None = None) -> None:
+    """Send `first`, if any, and each message of a stream as an event, until the stream ends.
+
+    After 15 s without one a comment is sent, which keeps the connection open.
+    """
+    came = first
+    while True:
+        if came is not None:
             await _more(send, b"event: message\ndata: " + came.line.strip() + b"\n\n")
-        await _more(send, b"", last=True)
-
-    await _until(asyncio.create_task(_disconnected(receive)), relay())
+        try:
+            came = await asyncio.wait_for(stream.get(), KEPT_S)
+        except TimeoutError:
+            came = None
+            await _more(send, b": \n\n")
+            continue
+        if came is None:
+            break
+    await _more(send, b"", last=True)
 
 
 async def _last(stream: Stream) -> bytes:

@@ -1,6 +1,8 @@
 """JSON-RPC messages as bytes, and what routes them: read, and never changed."""
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 MOST_BYTES = 16 << 20
@@ -15,17 +17,26 @@ class Message(NamedTuple):
     """One message: its bytes, with blanks for line ends, and what routes it.
 
     `id` and `token` (of its progress) are JSON texts, so that 1 and "1" differ; None without one.
+    `params` are for reading only: numbers in them may have lost digits.
     """
 
     line: bytes
     method: str | None
     id: str | None
     token: str | None
+    params: Mapping[str, Any]
 
     @property
     def is_request(self) -> bool:
         """Whether the message asks for an answer: it has a method and an id."""
         return self.method is not None and self.id is not None
+
+    def members(self, *path: str) -> dict[str, str]:
+        """Return the members of the object at a path, as JSON texts; {} if there is no object."""
+        text = self.line.decode("utf-8", "surrogatepass")
+        for name in path:
+            text = members_of(text).get(name, "")
+        return members_of(text)
 
 
 def read(data: bytes) -> Message:
@@ -52,19 +63,55 @@ def read(data: bytes) -> Message:
         method if isinstance(method, str) else None,
         _text(document.get("id")),
         _text(token),
+        inside,
     )
 
 
-def failure(own_id: str | None, code: int, text: str) -> bytes:
+def members_of(text: str) -> dict[str, str]:
+    """Return the members of a JSON object, each as it is written; {} for any other JSON value."""
+    found: dict[str, str] = {}
+    at = _after(text, 0)
+    if text[at : at + 1] != "{":
+        return found
+    at = _after(text, at + 1)
+    while text[at] != "}":
+        name, at = _DECODER.raw_decode(text, at)
+        at = _after(text, _after(text, at) + 1)
+        _, end = _DECODER.raw_decode(text, at)
+        found[name] = text[at:end]
+        at = _after(text, end)
+        at = _after(text, at + 1) if text[at] == "," else at
+    return found
+
+
+def text_of(members: Mapping[str, str]) -> str:
+    """Return a JSON object of these members, whose values are JSON texts."""
+    return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in members.items()) + "}"
+
+
+def of(members: Mapping[str, str]) -> Message:
+    """Return the message of these members beside `jsonrpc`, whose values are JSON texts."""
+    return read(text_of({"jsonrpc": '"2.0"', **members}).encode("utf-8", "surrogatepass"))
+
+
+def failure(own_id: str | None, code: int, text: str, data: Any = None) -> bytes:
     """Return the relay's own JSON-RPC error, with that code, as the answer to a request.
 
-    `own_id` is the request's id as JSON text; None becomes null.
+    `own_id` is the request's id as JSON text; None becomes null. Without `data` it has none.
     """
-    answer = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
+    error = {"code": code, "message": text} | ({} if data is None else {"data": data})
+    answer = {"jsonrpc": "2.0", "id": None, "error": error}
     return json.dumps(answer).replace('"id": null', f'"id": {own_id or "null"}', 1).encode()
 
 
+_DECODER, _SPACE = json.JSONDecoder(), re.compile(r"[ \t\r\n]*")
 _BLANKS = bytes.maketrans(b"\r\n", b"  ")
+
+
+def _after(text: str, at: int) -> int:
+    """Return where the blanks end that begin at a place, if any."""
+    blanks = _SPACE.match(text, at)
+    return at if blanks is None else blanks.end()
 
 
 def _text(value: Any) -> str | None:
