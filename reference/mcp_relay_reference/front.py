@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from mcp_relay_reference import eras, message
+from mcp_relay_reference import eras, message, stateless
 from mcp_relay_reference.child import Child, Stream
 from mcp_relay_reference.message import BadMessage, Message
 from mcp_relay_reference.remote import SESSION, Remote, Unreachable
@@ -46,9 +46,12 @@ class Front:
     def __init__(self, upstream: Sequence[str] | Remote) -> None:
         """Keep the upstream: the words of a command line, or a Remote; nothing is started yet."""
         self._upstream = upstream
-        self._children: dict[str, Child] = {}
+        self._children: dict[str, Child | stateless.Bridge] = {}
         self._remote_ids: dict[str, str] = {}
         self._translated = eras.Translated(upstream)
+        self._stateless = stateless.OfRemote(upstream) if isinstance(upstream, Remote) else None
+        self._versions: Sequence[str] | None = None
+        self._probing = asyncio.Lock()
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Relay one HTTP request of ASGI; an error of the relay itself is answered in JSON-RPC.
@@ -62,8 +65,8 @@ class Front:
             sent = message.read(request.body) if request.method == "POST" else None
             own_id = sent.id if sent is not None and sent.is_request else None
             if sent is not None and eras.is_stateless(request.headers, sent):
-                await self._stateless(request, sent, receive, send)
-            elif isinstance(self._upstream, Remote):
+                await self._without_handshake(request, sent, receive, send)
+            elif isinstance(self._upstream, Remote) and await self._has_handshakes():
                 await self._by_http(self._upstream, request, receive, send)
             else:
                 await self._by_child(request, sent, receive, send)
@@ -81,7 +84,7 @@ class Front:
         if isinstance(self._upstream, Remote):
             await self._upstream.close()
 
-    async def _stateless(
+    async def _without_handshake(
         self, request: Request, sent: Message, receive: Receive, send: Send
     ) -> None:
         """Answer a message of 2026-07-28: by one JSON object, or by a stream if more comes first.
@@ -94,6 +97,9 @@ class Front:
         if (refusal := eras.refusal(request.headers, sent)) is not None:
             body = message.failure(sent.id, refusal.code, refusal.text, refusal.data)
             await _reply(send, refusal.status, body)
+            return
+        if isinstance(self._upstream, Remote) and eras.STATELESS in await self._served():
+            await self._by_http(self._upstream, request, receive, send)
             return
 
         stream = Stream()
@@ -122,6 +128,21 @@ class Front:
                 await asyncio.gather(asking, return_exceptions=True)
 
         await _until(asyncio.create_task(_disconnected(receive)), relay())
+
+    async def _has_handshakes(self) -> bool:
+        """Whether the upstream serves a version with a handshake."""
+        versions = await self._served()
+        return not versions or any(version in eras.HANDSHAKE for version in versions)
+
+    async def _served(self) -> Sequence[str]:
+        """Return the versions that the upstream names, asked for once; none if it is older.
+
+        Raises Unreachable as long as it does not answer.
+        """
+        async with self._probing:
+            if self._versions is None and self._stateless is not None:
+                self._versions = await stateless.versions_of(self._stateless)
+        return self._versions or ()
 
     async def _by_http(
         self, upstream: Remote, request: Request, receive: Receive, send: Send
@@ -186,21 +207,25 @@ class Front:
             else:
                 await _reply(send, 200, await _last(answers), {SESSION: name})
 
-    async def _open(self) -> tuple[str, Child]:
+    async def _open(self) -> tuple[str, Child | stateless.Bridge]:
         """Start the upstream's program for a new session; return (its id, the process).
 
         Raises Unreachable if it cannot be started.
         """
-        assert not isinstance(self._upstream, Remote)
-        try:
-            child = await Child.start(self._upstream)
-        except OSError:
-            raise Unreachable("The upstream server cannot be started.") from None
+        child: Child | stateless.Bridge
+        if isinstance(self._upstream, Remote):
+            assert self._stateless is not None
+            child = stateless.Bridge(self._stateless)
+        else:
+            try:
+                child = await Child.start(self._upstream)
+            except OSError:
+                raise Unreachable("The upstream server cannot be started.") from None
         name = secrets.token_hex(16)
         self._children[name] = child
         return name, child
 
-    def _child(self, name: str) -> Child:
+    def _child(self, name: str) -> Child | stateless.Bridge:
         """Return the process of a session; Refused if there is none, or it has ended."""
         child = self._children.get(name)
         if child is None or child.is_over:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from mcp_proxy_conformance.upstream.stateless_rules import (
     Fault,
     meta_of,
 )
-from mcp_proxy_conformance.upstream.talk import NEEDS
+from mcp_proxy_conformance.upstream.talk import ID, NEEDS
 from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
@@ -88,6 +89,7 @@ class StatelessServer(RelayedServer):
         """Make a server of this data, which listens nowhere yet."""
         super().__init__(name, given)
         self.states: dict[str, Mapping[str, Any]] = {}
+        self._spent: set[str] = set()
         self._requests = 0
 
     async def _respond(
@@ -195,16 +197,18 @@ class StatelessServer(RelayedServer):
             if "id" in each and NEEDS.get(each["method"]) in declared
         }
         about = {name: value for name, value in params.items() if name not in OF_RETRIES}
-        state = params.get("requestState")
-        if state is not None and self.states.pop(str(state), None) != about:
-            raise Refusal(revisions.INVALID_PARAMS, "This state is not one of this request")
+        if (shown := params.get("requestState")) is not None:
+            if shown in self._spent or self.states.get(str(shown)) != about:
+                raise Refusal(revisions.INVALID_PARAMS, "This state is not one of this request")
+            self._spent.add(str(shown))
         given = params.get("inputResponses")
         if set(asked) - set(given if isinstance(given, dict) else ()):
             state = f"{secrets.token_hex(8)} “ü”\t+/=&%20\\"
             self.states[state] = about
             result = {"resultType": "input_required", "inputRequests": asked, "requestState": state}
             return b'"result":' + dumps(result)
-        return await super()._told(answer, params, session, send)
+        told = replace(answer, before=tuple(each for each in answer.before if ID not in each))
+        return await super()._told(told, params, session, send)
 
     async def _answered(self, message: Any, session: str, send: Send) -> bytes:
         """Return the answer to a message, empty if none is due; a subscription gets none."""

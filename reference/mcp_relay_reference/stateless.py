@@ -1,0 +1,333 @@
+"""An upstream since 2026-07-28, and sessions in front of it for clients until 2025-11-25."""
+
+import asyncio
+import base64
+import itertools
+import json
+import re
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing, suppress
+from typing import Any, Protocol
+
+from mcp_relay_reference import eras, message
+from mcp_relay_reference.child import Child, Stream
+from mcp_relay_reference.eras import (
+    CAPABILITIES,
+    HEADERS,
+    INTERNAL,
+    LEVEL,
+    META,
+    STATELESS,
+    VERSION,
+)
+from mcp_relay_reference.message import Message
+from mcp_relay_reference.remote import Remote, Unreachable
+
+PROBED_S = 2.0
+PARAM = "mcp-param-"
+MODERN = {eras.MISMATCH, eras.UNSUPPORTED, -32021}
+"""Codes by which an upstream since 2026-07-28 refuses a request."""
+OWN = {"resultType", "ttlMs", "cacheScope"}
+"""Members of results that clients until 2025-11-25 do not have."""
+PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+
+
+IDS = itertools.count(1)
+
+
+class Silent(Unreachable):
+    """The upstream answered over HTTP with no message."""
+
+
+class Upstream(Protocol):
+    """An upstream since 2026-07-28."""
+
+    def ask(self, sent: Message) -> AsyncGenerator[Message]:
+        """Send a request; yield what comes for it, its answer last. Raises Unreachable.
+
+        Once the generator is closed early, the upstream is told that the request is cancelled.
+        """
+
+    async def close(self) -> None:
+        """End what was started."""
+
+
+class OfRemote:
+    """An upstream over HTTP; a closed response cancels its request."""
+
+    def __init__(self, remote: Remote) -> None:
+        """Send nothing yet."""
+        self._remote = remote
+        self._marks: dict[str, dict[str, Sequence[str]]] = {}
+
+    async def ask(self, sent: Message) -> AsyncGenerator[Message]:
+        """Post a request, with headers that fit it; yield what comes for it.
+
+        If the headers for arguments do not fit, the tools are listed and it is posted again.
+        """
+        may_list = sent.method == "tools/call"
+        while True:
+            async with aclosing(self._posted(sent)) as work:
+                async for came in work:
+                    if may_list and _code(came) == eras.MISMATCH:
+                        break
+                    yield came
+                else:
+                    return
+            may_list = False
+            await self._list(sent)
+
+    async def close(self) -> None:
+        """Do nothing: the upstream is closed by its owner."""
+
+    async def _posted(self, sent: Message) -> AsyncGenerator[Message]:
+        """Post a request; yield what comes for it, and learn the marks of tools that come."""
+        async with self._remote.exchange("POST", self._headers(sent), None, sent.line) as reply:
+            is_answered = False
+            with suppress(message.BadMessage):
+                async for came in eras.messages(reply):
+                    is_answered = came.method is None
+                    if sent.method == "tools/list":
+                        self._learn(came)
+                    yield came
+            if not is_answered:
+                raise Silent(f"The upstream answered with {reply.status} and no message.")
+
+    def _headers(self, sent: Message) -> dict[str, str]:
+        """Return the headers of a request: they repeat its version, method, name and arguments."""
+        headers = {**HEADERS, "mcp-protocol-version": STATELESS, "mcp-method": sent.method or ""}
+        name = sent.params.get(eras.NAMES.get(sent.method or "", ""))
+        if isinstance(name, str):
+            headers["mcp-name"] = _header(name)
+        if sent.method == "tools/call":
+            for mark, path in self._marks.get(str(name), {}).items():
+                value: Any = sent.params.get("arguments")
+                for each in path:
+                    value = value.get(each) if isinstance(value, dict) else None
+                if value is not None:
+                    text = value if isinstance(value, str) else json.dumps(value)
+                    headers[PARAM + mark.lower()] = _header(text)
+        return headers
+
+    async def _list(self, sent: Message) -> None:
+        """List all tools, for their marks, stating what `sent` states."""
+        cursor: dict[str, str] | None = {}
+        meta = message.text_of(sent.members("params", "_meta"))
+        while cursor is not None:
+            params = message.text_of({**cursor, "_meta": meta})
+            asked = message.of({"id": '"list"', "method": '"tools/list"', "params": params})
+            async for came in self._posted(asked):
+                following = came.members("result").get("nextCursor")
+            cursor = None if following is None else {"cursor": following}
+
+    def _learn(self, came: Message) -> None:
+        """Keep the marks for headers of the tools in an answer."""
+        for tool in json.loads(came.members("result").get("tools", "[]")):
+            self._marks[tool["name"]] = dict(_marked(tool.get("inputSchema"), ()))
+
+
+class OfChild:
+    """An upstream over stdio: one process for all clients, since no request rests on another."""
+
+    def __init__(self, child: Child) -> None:
+        """Keep the process, which nobody else speaks to."""
+        self._child = child
+
+    async def ask(self, sent: Message) -> AsyncGenerator[Message]:
+        """Write a request; yield what comes for it."""
+        stream = await self._child.send(sent)
+        assert stream is not None
+        is_over = False
+        try:
+            while (came := await stream.get()) is not None:
+                is_over = came.method is None
+                yield came
+        finally:
+            if not is_over:
+                params = f'{{"requestId":{sent.id}}}'
+                method = '"notifications/cancelled"'
+                await self._child.send(message.of({"method": method, "params": params}))
+
+    async def close(self) -> None:
+        """End the process."""
+        await self._child.close()
+
+
+class Bridge:
+    """A session of a client until 2025-11-25, served like a `Child`'s, before such an upstream.
+
+    What the upstream asks for in a result is asked of the client on the stream of its request,
+    which is then sent again.
+    """
+
+    is_over = False
+
+    def __init__(self, upstream: Upstream) -> None:
+        """Keep the upstream; nothing is sent yet."""
+        self._upstream = upstream
+        self._stated = {VERSION: json.dumps(STATELESS), CAPABILITIES: "{}"}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._asked: dict[str, asyncio.Future[Message]] = {}
+
+    async def send(self, sent: Message) -> Stream | None:
+        """Take a client's message; return the stream of a request's answer, else None."""
+        if sent.method is None and sent.id in self._asked:
+            self._asked.pop(sent.id).set_result(sent)
+        elif sent.method == "notifications/cancelled":
+            cancelled = json.dumps(sent.params.get("requestId"))
+            if cancelled in self._running:
+                self._running[cancelled].cancel()
+        if not sent.is_request:
+            return None
+        assert sent.id is not None
+        stream = Stream()
+        self._running[sent.id] = asyncio.create_task(self._serve(sent, stream))
+        return stream
+
+    def listen(self) -> Stream:
+        """Return the stream of what the upstream says of its own accord, which is nothing."""
+        return Stream()
+
+    def unlisten(self, stream: Stream | None) -> None:
+        """End a listening stream by None."""
+        if stream is not None:
+            stream.put_nowait(None)
+
+    async def close(self) -> None:
+        """Cancel what is in progress."""
+        for task in [*self._running.values()]:
+            task.cancel()
+
+    async def _serve(self, sent: Message, stream: Stream) -> None:
+        """Put what comes for a request on its stream, then None; without an answer an error."""
+        try:
+            stream.put_nowait(await self._answer(sent, stream))
+        except Unreachable as error:
+            stream.put_nowait(message.read(message.failure(sent.id, message.LOST, str(error))))
+        finally:
+            stream.put_nowait(None)
+            self._running.pop(sent.id or "", None)
+
+    async def _answer(self, sent: Message, stream: Stream) -> Message:
+        """Return the answer to a request, the relay's own for what only older revisions have."""
+        result: dict[str, Any] = {}
+        if sent.method == "initialize":
+            declared = sent.members("params").get("capabilities", "{}")
+            self._stated[CAPABILITIES] = declared
+            self._stated[META + "clientInfo"] = sent.members("params").get("clientInfo", "{}")
+            asked = message.of({"id": sent.id or "", "method": '"server/discover"'})
+            found = await self._final(asked, stream)
+            if "result" not in found.members():
+                return found
+            greeting = json.loads(found.members()["result"])
+            version = sent.params.get("protocolVersion")
+            meta = greeting.get("_meta", {})
+            offers = greeting.get("capabilities", {})
+            result = {
+                "protocolVersion": version if version in eras.HANDSHAKE else eras.HANDSHAKE[0],
+                "capabilities": {name: offers[name] for name in eras.OFFERED if name in offers},
+                "serverInfo": meta.get(META + "serverInfo", {"name": "upstream", "version": ""}),
+            }
+            for promised in result["capabilities"].values():
+                promised.pop("listChanged", None)
+                promised.pop("subscribe", None)
+            if "instructions" in greeting:
+                result["instructions"] = greeting["instructions"]
+        elif sent.method == "logging/setLevel":
+            self._stated[LEVEL] = json.dumps(sent.params.get("level"))
+        elif sent.method in eras.GONE - {"ping"}:
+            text = "There is no such method."
+            return message.read(message.failure(sent.id, eras.NO_METHOD, text))
+        elif sent.method != "ping":
+            return await self._final(sent, stream)
+        return message.of({"id": sent.id or "null", "result": json.dumps(result)})
+
+    async def _final(self, sent: Message, stream: Stream) -> Message:
+        """Ask the upstream until its answer is final; return that in the client's terms.
+
+        What comes before it goes to the stream. Raises Unreachable.
+        """
+        retry: dict[str, str] = {}
+        while True:
+            async with aclosing(self._upstream.ask(self._up(sent, retry))) as work:
+                async for came in work:
+                    if came.method is not None:
+                        stream.put_nowait(came)
+            result = came.members("result")
+            if result.get("resultType") != '"input_required"':
+                return _down(sent, came)
+            questions = message.members_of(result.get("inputRequests", "{}"))
+            try:
+                given = [await self._put(text, stream) for text in questions.values()]
+            except LookupError:
+                text = "The client did not give what the upstream server needs."
+                return message.read(message.failure(sent.id, INTERNAL, text))
+            retry = {name: result[name] for name in ("requestState",) if name in result}
+            if questions:
+                answers = dict(zip(questions, given, strict=True))
+                retry["inputResponses"] = message.text_of(answers)
+
+    async def _put(self, question: str, stream: Stream) -> str:
+        """Ask the client a question of the upstream; return its result, LookupError without one."""
+        own_id = f'"relay/{next(IDS)}"'
+        self._asked[own_id] = asyncio.get_running_loop().create_future()
+        stream.put_nowait(message.of({"id": own_id, **message.members_of(question)}))
+        return (await self._asked[own_id]).members()["result"]
+
+    def _up(self, sent: Message, retry: dict[str, str]) -> Message:
+        """Return a request as the upstream gets it: under a new id, stating what it has to."""
+        meta = sent.members("params", "_meta") | self._stated
+        params = sent.members("params") | {"_meta": message.text_of(meta)} | retry
+        own_id = f'"relay/{next(IDS)}"'
+        return message.of(sent.members() | {"id": own_id, "params": message.text_of(params)})
+
+
+async def versions_of(upstream: Upstream) -> Sequence[str]:
+    """Return the versions that an upstream names when it is asked in 2026-07-28.
+
+    They are empty if it does not know that one, or gives no answer in 2 s. Raises Unreachable
+    without a connection.
+    """
+    meta = message.text_of({VERSION: json.dumps(STATELESS), CAPABILITIES: "{}"})
+    params = message.text_of({"_meta": meta})
+    asked = message.of({"id": '"probe"', "method": '"server/discover"', "params": params})
+    found: Sequence[str] = ()
+    with suppress(TimeoutError, Silent):
+        async with asyncio.timeout(PROBED_S), aclosing(upstream.ask(asked)) as work:
+            async for came in work:
+                found = json.loads(came.members("result").get("supportedVersions", "[]"))
+    return found if STATELESS in found else ()
+
+
+def _down(sent: Message, came: Message) -> Message:
+    """Return a final answer in the terms of a client until 2025-11-25, under its request's id."""
+    members = {"id": sent.id or "null"}
+    if "result" in came.members():
+        result = came.members("result")
+        kept = {name: text for name, text in result.items() if name not in OWN}
+        return message.of(members | {"result": message.text_of(kept)})
+    error = came.members("error")
+    if _code(came) in MODERN:
+        error["code"] = str(INTERNAL)
+    return message.of(members | {"error": message.text_of(error)})
+
+
+def _code(came: Message) -> Any:
+    """Return the code of an error; None for another message."""
+    return json.loads(came.members("error").get("code", "null"))
+
+
+def _marked(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield (name of the header, path of the argument) for each mark of an input schema."""
+    inside = schema.get("properties") if isinstance(schema, dict) else None
+    for name, each in inside.items() if isinstance(inside, dict) else ():
+        if isinstance(each, dict) and isinstance(mark := each.get("x-mcp-header"), str):
+            yield mark, (*path, name)
+        yield from _marked(each, (*path, name))
+
+
+def _header(text: str) -> str:
+    """Return a text as a header's value: as it is if that is plain ASCII, else in base64."""
+    if PLAIN.fullmatch(text) and not (text.startswith("=?base64?") and text.endswith("?=")):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
