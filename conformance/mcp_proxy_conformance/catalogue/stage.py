@@ -40,7 +40,7 @@ def on(
     """Return a decorator that gives a check its world, on a shared or a `fresh` target.
 
     A world without an id is always fresh. Without the capabilities `needs` the check is not
-    applicable. A `long` check begins early in a parallel run.
+    applicable. A `long` check begins early where it can wait beside others.
     """
     import pytest  # noqa: PLC0415 - checks alone are marked; readers of stages go without
 

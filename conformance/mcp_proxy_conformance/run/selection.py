@@ -19,7 +19,6 @@ from mcp_proxy_conformance.run.collection import (
     place_of,
     shared_out,
 )
-from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.run.session import RunSession
 
 QUICK = "mixed"
@@ -38,7 +37,7 @@ def select(items: list[pytest.Item], run: RunSession) -> None:
     selection = run.request.selection
     if selection.alone:
         items[:] = [item for item in items if _function(item) == selection.alone]
-    arrange(items, selection)
+    arrange(items, run)
 
 
 def files(run: RunSession) -> list[Path]:
@@ -112,18 +111,27 @@ def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
     return choices
 
 
-def arrange(items: list[pytest.Item], selection: Selection) -> None:
+def arrange(items: list[pytest.Item], run: RunSession) -> None:
     """Sort `items` in place: those without a place, those of fresh worlds, then by shared stage.
 
-    Stages keep the order of their first check. The check `first` comes before all others, and
-    `backwards` reverses the whole.
+    Stages keep the order of their first check, and those that have begun early come last. The check
+    `first` comes before all others, and `backwards` reverses the whole.
     """
+    selection = run.request.selection
     places = {item: place for item in items if (place := place_of(item)) is not None}
     order: dict[str, int] = {}
     for place in places.values():
         if not place.fresh:
             order.setdefault(place.name, len(order))
-    items.sort(key=lambda item: order.get(places[item].name, -1) if item in places else -2)
+
+    def rank(item: pytest.Item) -> int:
+        """Return the number by which an item is sorted."""
+        if item not in places:
+            return -2
+        early = run.subject.is_early(places[item])
+        return len(order) if early else order.get(places[item].name, -1)
+
+    items.sort(key=rank)
     if selection.first:
         items.sort(key=lambda item: _function(item) != selection.first)
     items[:] = items[::-1] if selection.backwards else items

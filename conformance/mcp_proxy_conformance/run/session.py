@@ -130,6 +130,14 @@ class RunSession:
         """
         self.subject.plan(places, partial_run=bool(self.state.partial))
 
+    def begin(self, places: Mapping[pytest.Item, Place]) -> None:
+        """Have the subject begin the checks of early places, without their fixtures."""
+        early = {item: place for item, place in places.items() if self.subject.is_early(place)}
+        checks = [
+            (place, item.obj) for item, place in early.items() if isinstance(item, pytest.Function)
+        ]
+        self.subject.begin(checks)
+
     def count(self, places: Sequence[Place]) -> None:
         """Tell the subject the applicable places, one per check: a target ends after its last."""
         self.subject.count(self.subject.applicable(places))

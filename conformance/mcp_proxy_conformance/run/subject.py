@@ -70,6 +70,17 @@ class Subject:
         `partial_run`: whether only some checks of the profile are run.
         """
 
+    def is_early(self, place: Place) -> bool:
+        """Whether the check of a place may wait beside others: it begins first, and is judged last.
+
+        Here none.
+        """
+        del place
+        return False
+
+    def begin(self, checks: Sequence[tuple[Place, Check]]) -> None:
+        """Begin the checks of early places, whose endings `judge` returns; here nothing."""
+
     def applicable(self, places: Sequence[Place]) -> Sequence[Place]:
         """Return the places that lack no capability or option, in their order."""
         return [place for place in places if self.lacking(place) is None]

@@ -20,7 +20,7 @@ def test_two_equal_calls_are_two_executions(bench: RelayBench) -> None:
 
 
 @requirement("RLY.up.once.quiet", "RLY.up.once.slow")
-@on(RELAYED, fresh=True)
+@on(RELAYED, fresh=True, long=True)
 def test_one_call_is_one_execution(bench: RelayBench) -> None:
     """A call that is answered at once, and one that is after three seconds, are executed once.
 
@@ -31,7 +31,7 @@ def test_one_call_is_one_execution(bench: RelayBench) -> None:
 
 
 @requirement("RLY.up.once.dropped", "RLY.down.no-empty-success.call")
-@on(RELAYED, fresh=True)
+@on(RELAYED, fresh=True, long=True)
 def test_a_call_that_is_cut_off_is_not_executed_again(bench: RelayBench) -> None:
     """A call whose connection breaks after its execution is neither sent again nor a success.
 
@@ -42,7 +42,7 @@ def test_a_call_that_is_cut_off_is_not_executed_again(bench: RelayBench) -> None
 
 
 @requirement("RLY.up.once.stale", "RLY.up.once.new-session")
-@on(RELAYED, fresh=True)
+@on(RELAYED, fresh=True, long=True)
 def test_a_call_in_an_ended_session_is_executed_once_or_fails(bench: RelayBench) -> None:
     """After the upstream has ended a session, a call is executed once or fails, in another one.
 

@@ -34,10 +34,15 @@ class Alone:
     run: RunSession
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Start the first targets ahead and probe the target; nothing if the run is stopped."""
+        """Start the first targets ahead, begin early checks, and probe the target.
+
+        Nothing if the run is stopped.
+        """
         if self.run.state.stopped is not None:
             return
-        self.run.plan([place for item in items if (place := place_of(item)) is not None])
+        places = {item: place for item in items if (place := place_of(item)) is not None}
+        self.run.plan([*places.values()])
+        self.run.begin(places)
         self.run.probe()
 
     def give_up(self) -> bool:

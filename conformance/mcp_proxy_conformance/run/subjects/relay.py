@@ -49,6 +49,8 @@ class ValueBench:
 
 SECOND = "#second"
 PASS_EXCERPT, EXCERPT = 4, 80
+EARLY = 8
+"""Checks that wait at once, each on a relay of its own, while others run."""
 AHEAD = 4
 """Relays that are started before their first check, while earlier checks wait."""
 UNLOCKED = CitedLocks(called=[], refused=[], skipped={}, unproven={})
@@ -75,10 +77,13 @@ class DrivenRelay(Subject):
         self._out, self._scratch = out, scratch
         self._confirm, self._keep = confirm, keep
         self._started: dict[str, StartedRelay] = {}
+        self._first = Place(RELAYED.id, RELAYED, fresh=False, needs=())
         self._coming: dict[str, Place] = {}
         self._ahead: dict[str, Future[StartedRelay]] = {}
         self._folders = 0
         self._crew = ThreadPoolExecutor(1, "relays")
+        self._early: dict[str, Future[Ending]] = {}
+        self._waiting = ThreadPoolExecutor(EARLY, "early checks")
         self._cited: list[CitedStage] = []
         self._uses = Counter[str]()
         self._marks: dict[str, slice] = {}
@@ -103,12 +108,12 @@ class DrivenRelay(Subject):
         return self._laws
 
     def probe(self) -> Probed:
-        """Start the relay of the first stage, which later checks use; note server and wire.
+        """Start the relay of the first check; note server and wire.
 
         The result stops the run if it does not start.
         """
         try:
-            relay = self._relay(RELAYED.id, Place(RELAYED.id, RELAYED, fresh=False, needs=()))
+            relay = self._relay(self._first.name, self._first)
         except AdapterError as error:
             return Probed(stopped=broke(str(error)))
         self.wire = relay.wire
@@ -125,7 +130,24 @@ class DrivenRelay(Subject):
         del partial_run
         applicable = self.applicable(places)
         self.count(applicable)
-        self._coming = {place.name: place for place in applicable}
+        self._first = next(iter(applicable), self._first)
+        first = sorted(
+            applicable, key=lambda place: (place != self._first, not self.is_early(place))
+        )
+        self._coming = {place.name: place for place in first}
+        self._start_ahead()
+
+    def is_early(self, place: Place) -> bool:
+        """Whether the check of a place takes long, on a relay of its own."""
+        return place.fresh and place.long
+
+    def begin(self, checks: Sequence[tuple[Place, Check]]) -> None:
+        """Begin these checks in threads, each as soon as its relay has started."""
+        for place, check in checks:
+            self._coming.pop(place.name, None)
+            starting = self._ahead.get(place.name) or self._starting(place)
+            self._ahead[place.name] = starting
+            self._early[place.name] = self._waiting.submit(_attempted, check, starting)
         self._start_ahead()
 
     def count(self, places: Sequence[Place]) -> None:
@@ -143,7 +165,8 @@ class DrivenRelay(Subject):
         if place.name == GENERATED.id:
             return ValueBench(self.laws)
         relay = self._relay(place.name, place)
-        self._marks[place.name] = slice(relay.transcript.mark(), None)
+        began = 0 if place.name in self._early else relay.transcript.mark()
+        self._marks[place.name] = slice(began, None)
         return RelayBench(relay)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
@@ -152,7 +175,8 @@ class DrivenRelay(Subject):
         Any other ending but a pass or not applicable is replaced by that on the second
         relay. After it, a relay that no longer serves is replaced for the next check.
         """
-        ending = attempt(partial(check, bench))
+        early = self._early.pop(place.name, None)
+        ending = attempt(partial(check, bench)) if early is None else early.result()
         if place.name == GENERATED.id:
             return ending
         if ending.verdict in ("pass", "not_applicable"):
@@ -212,6 +236,7 @@ class DrivenRelay(Subject):
             if not ahead.cancel() and ahead.exception() is None:
                 ahead.result().close()
         self._crew.shutdown()
+        self._waiting.shutdown()
         for log in sorted(self._scratch.rglob("relay.*")):
             keep_log(log, self._out / LOGS / log.parent.name)
         if not self._keep:
@@ -253,6 +278,11 @@ class DrivenRelay(Subject):
         for place in [*self._coming.values()][:AHEAD]:
             if place.name not in self._ahead and place.name not in self._started:
                 self._ahead[place.name] = self._starting(place)
+
+
+def _attempted(check: Check, starting: Future[StartedRelay]) -> Ending:
+    """Return how a check ends on a relay, once that has started; raises if it does not start."""
+    return attempt(partial(check, RelayBench(starting.result())))
 
 
 def each_relay_case(area: str) -> pytest.MarkDecorator:
