@@ -235,7 +235,10 @@ def test_a_section_that_vanishes_takes_no_name_with_it_unnoticed() -> None:
 
 
 def test_each_name_of_today_is_missed() -> None:
-    """If a section of today lacks its first name, `differences` tells that name and no other."""
+    """If a section lacks its first name, `differences` has one sentence, that it is missing.
+
+    The other way round, it is that the name is new, or none in a section that may grow.
+    """
     now = today()
     for title in (title for title, names in now.items() if names):
         fewer = {**now, title: now[title][1:]}

@@ -114,9 +114,9 @@ class Gateway:
         return self._facts[2]
 
     def shown(self) -> Mapping[str, Sequence[Facts]]:
-        """Return the facts of every tool, by server, for discovery and listings: as `known`.
+        """Return the facts of every tool, by server, as discovery and listings show them.
 
-        A subclass may override it.
+        Calls are judged by `known`; a subclass may show other facts than it acts on.
         """
         return self.known()
 

@@ -149,7 +149,10 @@ def permission(annotations: Mapping[str, Any]) -> Literal["read", "write", "dest
 def remediation_map(
     shown: Sequence[Status], _matched: Sequence[Status], texts: Mapping[Status, str]
 ) -> Json:
-    """Return the text of each status among the shown entries, sorted by status."""
+    """Return the text of each status among the shown entries, sorted by status.
+
+    `_matched`, the statuses of entries cut by the limit too, is for replacements of this function.
+    """
     return {status: texts[status] for status in sorted(set(shown))}
 
 

@@ -23,7 +23,8 @@ DIFFERS = 1
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
     "--out", type=click.Path(path_type=Path), default="site", show_default=True,
-    help="Folder of the site; files of an earlier site in it are replaced.",
+    help="Folder of the site: new, empty, or of an earlier site, whose files are replaced; any "
+    "other is refused.",
 )  # fmt: skip
 @click.option("--check", is_flag=True, help="Write nothing; compare the folder with the site.")
 def site(*, folder: Path, out: Path, check: bool) -> None:
@@ -47,7 +48,7 @@ def site(*, folder: Path, out: Path, check: bool) -> None:
         record = read_record(folder)
         files = pages(record)
         if check:
-            _tell(difference(files, out), out)
+            _end_check(difference(files, out), out)
         write(files, out)
     except BadRecord as error:
         stop(str(error))
@@ -57,8 +58,8 @@ def site(*, folder: Path, out: Path, check: bool) -> None:
     click.echo(f"{out / 'index.html'}: {reports}, {counted(len(files), 'file', 'files')}")
 
 
-def _tell(unlike: str, out: Path) -> NoReturn:
-    """Say whether the site is that of the folder, and exit with 0 or 1."""
+def _end_check(unlike: str, out: Path) -> NoReturn:
+    """Print whether the site is that of the folder, and exit with 0 or 1: it never returns."""
     if not unlike:
         click.echo(f"{out} is the site of this folder")
         sys.exit(0)

@@ -217,8 +217,10 @@ def blamed(
 ) -> tuple[Blame, ...]:
     """Return what is wrong with a load of this server with this status and number of attempts.
 
-    Empty if that is allowed or only advised against. `most` bounds the attempts. If `attempts`
-    is None or does not count, only the status is judged.
+    Empty if that is allowed or only advised against. `most` bounds the attempts. Only the status is
+    judged if `attempts` is None, or says nothing: the server cannot count attempts at it, or its
+    connection is malformed. Otherwise an end is blamed on stopping too early, on a wrong status, or
+    on going on after an attempt that had to be the last.
     """
     allowed = walk(server, most, reads=reads)
     if attempts is None or not allowed.counted or server.script[0].do == "malformed":

@@ -31,8 +31,8 @@ from mcp_proxy_conformance.resilience.loader_target import are_tools_of
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.met import blames_of, is_unasked
 from mcp_proxy_conformance.resilience.unanswered import is_healthy, waits_at
-from mcp_proxy_conformance.resilience.walk import Reads
-from mcp_proxy_conformance.resilience.warnings import WORDS, warnings
+from mcp_proxy_conformance.resilience.walk import STATUSES, Reads
+from mcp_proxy_conformance.resilience.warnings import warnings
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open, about
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
@@ -44,7 +44,7 @@ OF_ANY_FAILED = frozenset({
 })  # fmt: skip
 """The clauses that can be judged even if another server may have failed the one in question."""
 LONG_WORD = 9
-"""Letters of a word that is too long to occur in an error by chance."""
+"""Characters of a word that is too long to occur in an error by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
     direct = Comparison()
     if not load.unmet and load.is_answered:
         _outcomes(direct, load)
-        _words(direct, load, says)
+        _statuses(direct, load, says)
         if direct.findings and "I1.isolated" not in load.case.clauses:
             return direct
     try:
@@ -111,7 +111,7 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
     if not load.is_answered:
         return compared
     _outcomes(compared, load)
-    _words(compared, load, says)
+    _statuses(compared, load, says)
     for server in case.given.servers:
         expected = case.then[server.server_id]
         outcome = load.loaded.outcome(server.server_id)
@@ -162,15 +162,16 @@ def _outcomes(compared: Comparison, load: Load) -> None:
     compared.one_of("outcomes", names, (ids,), breaks=clauses)
 
 
-def _words(compared: Comparison, load: Load, says: Says) -> None:
-    """Add to `compared` whether each reported status is one of the four words (O2.word).
+def _statuses(compared: Comparison, load: Load, says: Says) -> None:
+    """Add to `compared` whether each reported status is one of STATUSES (O2.word).
 
-    Nothing if the loader does not declare to classify.
+    Those are available, transient, permanent and denied. A server without an outcome is left to
+    another comparison; nothing is added if the loader does not declare to classify failures.
     """
     for server in load.case.given.servers if says.classifies else ():
         outcome = load.loaded.outcome(server.server_id)
         if outcome is not None:
-            compared.one_of(f"status of {server.server_id}", outcome.status, sorted(WORDS),
+            compared.one_of(f"status of {server.server_id}", outcome.status, sorted(STATUSES),
                             breaks=["O2.word"])  # fmt: skip
 
 
@@ -188,7 +189,7 @@ def _status(
     outcome = load.loaded.outcome(name)
     status = status_of(outcome, classifies=says.classifies)
     due = allowed(expected, classifies=says.classifies)
-    if outcome is not None and says.classifies and outcome.status not in WORDS:
+    if outcome is not None and says.classifies and outcome.status not in STATUSES:
         return  # O2.word reports it
     if is_unasked(load, server):
         return  # its failure was not met
@@ -426,8 +427,9 @@ def _no_error(compared: Comparison, path: str, outcome: ServerOutcome) -> None:
 def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
     """Add to `compared` whether the error of a failed server is a text, not empty, of one line.
 
-    It may have no word of nine or more letters from the server's bodies, but for words with a
-    repeated secret. Nothing for an available server.
+    It must not contain a word of nine or more characters of the bodies that the server sent. Exempt
+    are words with a secret in a case about repeated secrets, which another comparison judges.
+    Nothing is added for an available server.
     """
     if outcome.status == "available":
         return
@@ -481,7 +483,7 @@ def _secrets(compared: Comparison, load: Load) -> None:
 
 
 def _is_repeat(text: str, case: LoadCase) -> bool:
-    """Whether the case is about repeated secrets and the text has one of its secrets."""
+    """Whether the case is about secrets that a server repeats, and the text has one of them."""
     return ECHOED in case.clauses and any(secret in text for secret in case.given.secrets)
 
 

@@ -22,6 +22,7 @@ TRANSIENT: frozenset[Status] = frozenset({"transient"})
 PERMANENT: frozenset[Status] = frozenset({"permanent"})
 DENIED: frozenset[Status] = frozenset({"denied"})
 FAILED = TRANSIENT | PERMANENT | DENIED
+STATUSES = FAILED | AVAILABLE
 MARKS = ("ext_authz", "timeout")
 """The words of an authorization service that timed out, in the body of a 403."""
 METHOD_NOT_FOUND = -32601

@@ -9,8 +9,6 @@ from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
-FAILED = frozenset({"transient", "permanent", "denied"})
-WORDS = FAILED | {"available"}
 AGAIN = ("again", "retry", "retri", "starting", "later", "soon", "temporar", "shortly")
 ATTENTION = ("attention", "check", "fix", "action", "configur", "repair", "look", "mend")
 """Words with the meaning of the two warnings, or parts of such words."""

@@ -1,4 +1,4 @@
-"""Document of a selftest, in JSON: its trials run, a row each, and the mutants each check kills."""
+"""Document of a selftest as JSON, made from its trials: a row each, and the mutants checks kill."""
 
 from __future__ import annotations
 

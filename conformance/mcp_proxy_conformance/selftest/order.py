@@ -30,7 +30,10 @@ class Turn:
     check: Check | None = None
 
     def request(self) -> RunRequest:
-        """Return the request of this turn: its one check, or all in its order, on the reference."""
+        """Return the request of this turn, on the reference: all checks in its order, or one alone.
+
+        One alone is selected by its name, and the run is narrowed to the clauses that it cites.
+        """
         if self.check is None:
             return trial(reference(), Selection(backwards=self.way == BACKWARDS))
         cited = frozenset(self.check.clauses)

@@ -204,7 +204,7 @@ class Program:
         return self._unreachable(reason + detail, deadline)
 
     def _cut_off(self) -> None:
-        """Record an unfinished last line of output in the transcript."""
+        """At the end of the output, record an unfinished last line, noted as "cut off"."""
         if rest := b"".join(self._parts):
             self._record("received", rest, "cut off")
         self._parts = []

@@ -8,8 +8,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
@@ -233,7 +231,8 @@ def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
 def _check(raw: bytes, span: Span, group: int, *, surrogates: bool) -> None:
     """Raise Malformed for a string with a lone surrogate, or a number of over 4000 characters.
 
-    Strings are looked at only if the document has escapes of surrogates.
+    `group` says which of both the token is, by its group in the pattern of tokens. Strings are
+    looked at only if the document has escapes of surrogates.
     """
     if group == _STRING and surrogates:
         decode_string(raw[span.start : span.end], span.start)
@@ -286,7 +285,10 @@ def parse(raw: bytes, keep: int = MAX_DEPTH) -> Node:
 
 
 def inside(node: Node) -> Node:
-    """Return a node's value parsed again, with all of its levels."""
+    """Return a node's value parsed again with all of its levels, of which a first parse keeps few.
+
+    Positions remain those in the whole document.
+    """
     return _document(node.source, node.start, node.end, MAX_DEPTH)
 
 

@@ -35,7 +35,7 @@ def as_it_is(document: Json, _: Any) -> Json:
 async def unchanged_reply(
     _agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
 ) -> Json:
-    """Return the reference's JSON-RPC answer unchanged: the default of `reply`."""
+    """Return the reference's JSON-RPC answer unchanged: the default of the hook `reply`."""
     return await respond()
 
 

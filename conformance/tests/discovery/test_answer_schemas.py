@@ -113,11 +113,12 @@ def test_listing_inspection_and_rejection_have_schemas_of_their_own() -> None:
 
 
 BREACH = Finding(path="/disabled/0/status", clauses=("FR-004.enum",), observed="off")
+"""The finding that validation of an answer against its schema adds."""
 CITED = ("FR-006.cap",)
 
 
 def judged(ending: Ending, *reported: str, cited: tuple[str, ...] = CITED) -> list[Finding]:
-    """Return the findings of a check on `cited` that ended so and met BREACH twice.
+    """Return the findings of a check on `cited` that ended so, and whose answers have BREACH twice.
 
     `reported` are the clauses whose breaches the run has reported before.
     """
@@ -150,9 +151,9 @@ def test_a_breach_is_a_finding_of_the_check_that_met_it_first() -> None:
 
 
 def test_a_clause_that_the_check_finds_broken_gets_no_second_finding() -> None:
-    """A check that finds the breached clause broken itself has one finding of it, not two.
+    """A clause broken by the check's own finding gets no second finding from the schema.
 
-    A breach of another clause stands beside the check's own finding.
+    A breach of another clause is added after the check's own finding.
     """
     own = Finding(path="status of forge:wipe", clauses=("FR-004.enum",))
     other = Finding(path="locked entries", clauses=("FR-006.cap",))

@@ -26,7 +26,10 @@ def judged(verdict: str, *clauses: str, **members: object) -> Json:
 
 
 def finding(clauses: tuple[str, ...], *about: Json) -> Json:
-    """Return a finding, as JSON, that breaks these clauses and is about these tools, if any."""
+    """Return a finding as JSON that breaks these clauses.
+
+    `about` are the tools concerned, each as {"name": "server:tool", "state": [locks]}.
+    """
     return {"path": "", "clauses": list(clauses), "about": list(about)}
 
 

@@ -71,7 +71,7 @@ def test_every_text_stands_out_from_its_ground(name: str, scheme: Any, looking: 
 
 
 def test_the_colours_are_those_that_the_reader_prefers(looking: Looking) -> None:
-    """The ground of the page is light or dark, as the browser prefers."""
+    """The page's background is white if the browser prefers light, and near black if dark."""
     grounds = [
         looking.at(html.render(typed(ONE)), color_scheme=scheme).evaluate(
             "getComputedStyle(document.body).backgroundColor"

@@ -128,9 +128,9 @@ def test_what_is_written_is_valid_under_the_schemas(tmp_path: Path) -> None:
 
 
 def _requests(plan: Plan) -> list[When]:
-    """Return five requests on the last tool of the world.
+    """Return five requests on the last tool of the world, to be written into a case and read back.
 
-    They are a discovery for each form of the flag, none, true and false, a listing, and a call.
+    They are a discovery for each form of the flag (absent, true, false), a listing, and a call.
     """
     key, tool = list(plan.world.tools().items())[-1]
     forms = [When(do="discover", query=tool.word, include_disabled=f) for f in (None, True, False)]

@@ -70,9 +70,10 @@ def test_every_table_has_one_number_of_columns() -> None:
 
 
 def test_nothing_of_the_catalogue_is_left_out() -> None:
-    """The page names every requirement, clause, interpretation, case, check and listed mutant.
+    """Each requirement, clause, interpretation, case and check is on the page, and each proof.
 
-    It has the reason of each untested requirement.
+    Requirements, clauses, interpretations and cases have anchors; the check and the mutant of each
+    entry of `proofs` and `live` are named as code; each untested requirement has its reason.
     """
     names = [row.id for row in catalogue().requirements]
     names += [*catalogue().clauses, *(f"interpretation-{row.id}" for row in interpretations())]

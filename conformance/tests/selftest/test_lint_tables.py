@@ -18,10 +18,7 @@ LISTING = (
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a copy of the fixtures folder, shared by the tests of this file.
-
-    Each test restores what it changes.
-    """
+    """Return a copy of the fixtures folder for the tests of this file; each restores its change."""
     return Path(shutil.copytree(fixtures_dir(), tmp_path_factory.mktemp("copy") / "fixtures"))
 
 

@@ -27,7 +27,8 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
 ) -> None:
     """The same query, with the flag that the note names, returns tool, status and remedy.
 
-    Inconclusive if no note for the stage's queries names the flag.
+    Without a note that names the flag, it is inconclusive; not applicable if callable tools answer
+    every query, so that none is owed.
     """
     led = [q for q in queries if leads_on(bench.discover(q)) and _concerns_a_lock(bench, q)]
     if not led:

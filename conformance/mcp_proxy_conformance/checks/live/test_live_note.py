@@ -115,11 +115,13 @@ def test_a_live_note_is_one_line(bench: LiveBench) -> None:
 
 
 def _due(bench: LiveBench) -> Iterator[tuple[LiveAnswer, list[str | None], list[Answer]]]:
-    """Yield (a plain call, the plain answers' notes, three flagged answers) per tool owing a note.
+    """Yield (a plain call, notes, flagged answers) for each tool whose plain answers owe a note.
 
-    The tool was asked for by name, no plain answer lists a callable tool, and each flagged one
-    lists it as locked. After the last: not applicable if every plain answer of the survey has a
-    callable tool, inconclusive if none owed a note.
+    They owe one if the tool was asked for by name, no plain answer lists a callable tool, and each
+    of the three flagged ones lists it as locked. The notes are those of the two plain answers, None
+    without one that names the flag. Not applicable, after the last tool, if none was yielded and
+    every plain answer of the survey has a callable tool; inconclusive if none was yielded
+    otherwise, or if no answer to the flag has a locked entry.
     """
     bench.revealing()
     owed = 0

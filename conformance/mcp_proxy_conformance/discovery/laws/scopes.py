@@ -229,7 +229,8 @@ def _own_locked(look: Look, agent: str, query: str) -> int:
 def _telling(look: Look, agent: str) -> list[str]:
     """Return up to four queries that show the administrator a locked tool beyond the agent's scope.
 
-    They are the world's requests and, preferred, words or names of such tools.
+    They are the world's requests and, preferred, words of such tools, or names where the
+    description is withheld; a law then asks them as the agent, who must be shown none.
     """
     outside = beyond(look.bench.world, agent)
     hidden_keys = [key for key in look.keys if key.server in outside]

@@ -61,16 +61,16 @@ class LiveBench:
         return {self.key(entry): entry.status for entry in answer.disabled}
 
     def flagged(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return (call, its readable answer) for each discovery call with the flag true.
+        """Return (call, answer) for each discovery call with the flag true that was not an error.
 
-        Errors are left out too. Inconclusive if there are fewer than three.
+        Answers that cannot be read are left out. Inconclusive if fewer than three are left.
         """
         return self._read(flagged=True)
 
     def usual(self) -> list[tuple[LiveAnswer, Answer]]:
-        """Return (call, its readable answer) for each discovery call with the flag absent or false.
+        """Return (call, answer) for each discovery call with the flag absent or false, no errors.
 
-        Errors are left out too. Inconclusive if there are fewer than three.
+        Answers that cannot be read are left out. Inconclusive if fewer than three are left.
         """
         return self._read(flagged=False)
 
@@ -197,9 +197,10 @@ class LiveBench:
         return f" ({self.survey.short})" if self.survey.short else ""
 
     def _read(self, *, flagged: bool) -> list[tuple[LiveAnswer, Answer]]:
-        """Return (call, readable answer) pairs whose flag is true, or whose is not; no errors.
+        """Return (call, answer) pairs of calls with the flag true, or of the others.
 
-        Inconclusive if there are fewer than three.
+        Errors, and answers that cannot be read, are left out. Inconclusive if fewer than three are
+        left.
         """
         looks = [look for look in self.survey.looks() if look.flagged == flagged]
         answers = [

@@ -142,12 +142,16 @@ def _members(members: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _is_ours(found: re.Match[str]) -> bool:
-    """Whether a name is one of the protocol's own, such as progressToken."""
+    """Whether a name is one of the protocol's own, such as progressToken, not that of a secret."""
     return bool(_HARMLESS.search(found.string[max(0, found.start() - LONG) : found.start()]))
 
 
 def _is_value(found: re.Match[str], *, prose: bool) -> bool:
-    """Whether a word is a credential: a random one or, but in prose, the last of a line or text."""
+    """Whether the group `value` of a match is a credential.
+
+    In prose, and where more text follows on its line, it must look random; at the end of a line it
+    only has to be long enough without its placeholders.
+    """
     if prose or not _END.match(found.string, found.end("value")):
         return _is_random(found["value"])
     return _is_literal(found["value"])
@@ -163,7 +167,7 @@ def _is_random(value: str) -> bool:
 
 
 def _is_literal(value: str) -> bool:
-    """Whether a value is a credential itself: long enough without its placeholders."""
+    """Whether a value without its placeholders is long enough to be a credential."""
     return len(_PLACEHOLDER.sub("", value)) >= LEAST
 
 

@@ -20,8 +20,7 @@ from mcp_proxy_conformance.resilience.loader import Loaded, ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.met import blames_of
-from mcp_proxy_conformance.resilience.walk import Reads, walk
-from mcp_proxy_conformance.resilience.warnings import WORDS
+from mcp_proxy_conformance.resilience.walk import STATUSES, Reads, walk
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
 
@@ -49,7 +48,7 @@ class Declared:
         `missing`.
         """
         if any(map(is_open, server.script)):
-            return {*WORDS, "failed"}
+            return {*STATUSES, "failed"}
         allowed = walk(server, most, reads=self.reads).statuses
         return {
             status if self.reads.classifies or status == "available" else "failed"
@@ -120,8 +119,8 @@ def _by_the_table(topic: Topic) -> Callable[[LoadCase, Several, Declared], Compa
         compared, most = Comparison(), case.given.max_attempts
         for server, outcome in _each(case, loads[0].loaded):
             name, attempts = server.server_id, loads[0].attempts[server.server_id]
-            if topic == "status" and outcome.status not in WORDS:
-                compared.one_of(f"status of {name}", outcome.status, sorted(WORDS),
+            if topic == "status" and outcome.status not in STATUSES:
+                compared.one_of(f"status of {name}", outcome.status, sorted(STATUSES),
                                 breaks=["O2.word"])  # fmt: skip
                 continue
             blames = blames_of(loads[0], server, outcome.status, declared.reads)

@@ -67,10 +67,11 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         return sorted(self.workqueue, key=lambda name: (name in late, -len(self.workqueue[name])))
 
     def _long_first(self, node: WorkerController) -> Sequence[str]:
-        """Return places in order of preference for a worker: generated worlds first, then others.
+        """Return places in the order in which a worker is to take them, generated worlds first.
 
-        Long ones come before those if the worker has work and no long one waiting, else
-        last.
+        Long places come next for a worker that has work and no unfinished long place, so that each
+        runs behind other checks; for any other worker they come last, after all others. Names may
+        repeat, or be taken already.
         """
         assigned, long = self.assigned_work.get(node, {}), self._share.long
         waits = any(name in long and False in checks.values() for name, checks in assigned.items())

@@ -31,7 +31,7 @@ class Kind:
 
     @property
     def suffix(self) -> str:
-        """The suffix of files of this kind: `.json` or `.toml`."""
+        """The suffix of files of this kind: `.json` or `.toml`, as its shipped example has it."""
         return PurePath(self.shipped).suffix
 
     def is_one(self, data: Any, suffix: str) -> bool:

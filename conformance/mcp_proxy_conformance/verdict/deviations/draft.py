@@ -57,7 +57,11 @@ def begun(clauses: Mapping[str, str], causes: Iterable[RootCause], expires: date
 
 
 def _entry(ids: Sequence[str], sentence: str, reason: str, expires: date) -> str:
-    """Return one entry's text: sentence and reason as comments, its id or ids, the last day."""
+    """Return the text of one entry: comments, its id or ids, empty reason and issue, the last day.
+
+    The comments are `sentence` and `reason`, escaped, each on one line and once. The file is
+    refused until reason and issue are filled in.
+    """
     lines = dict.fromkeys(" ".join(inert(text).split())[:WIDTH] for text in (sentence, reason))
     comment = "\n".join(f"# {line}" for line in lines if line)
     quoted = ", ".join(map(_quoted, ids))

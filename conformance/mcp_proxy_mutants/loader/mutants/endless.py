@@ -121,10 +121,13 @@ async def _asleep_after_cut_chunk(
 
 
 def _asleep_after(method: str, *kinds: str) -> Attempt:
-    """Return a hook `attempt` that sleeps for an hour after a signal of `kinds` at `method`."""
+    """Return a hook `attempt` that sleeps for an hour after a signal of `kinds` at `method`.
+
+    The load then never ends in time (O5).
+    """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual; sleep for an hour before a failure of `kinds` at `method` is raised."""
+        """Attempt as usual; a failure waits an hour if a signal of `kinds` came at `method`."""
         came: list[Signal] = []
 
         def hear(sent: str, signal: Signal) -> Signal:

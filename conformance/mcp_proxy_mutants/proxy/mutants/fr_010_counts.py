@@ -287,7 +287,10 @@ def _off_as_callable(block: Json, _tools: Tally) -> Json:
 
 
 def _own_reasons_too(block: Json, tools: Tally) -> Json:
-    """Return the counts; where the server is off or quarantined, its user locks are added."""
+    """Return the counts; where the server is off or quarantined, its user locks are added.
+
+    Such a tool is then counted under two reasons, though only one takes precedence (FR-004.once).
+    """
     shut = block.keys() & {OFF, QUARANTINED}
     theirs = sum(facts.disabled_by_user and not facts.denied for facts, _ in tools)
     return block | {USER: block.get(USER, 0) + theirs} if shut and theirs else block
