@@ -235,16 +235,16 @@ def judge(
     once more if answers were shared, unless the check changed something on the operator side. A
     failure counts only if it also fails on the bench of `confirm` (None: at once). An
     inconclusive call after a failure leaves the failure standing if `confirm` is given or it is
-    a `trial`.
+    a `trial`. Breaches of schemas count in the answers of the last call.
     """
     started = bench.started
     touched_at, settled = started.last_change, dict[Verdict, float]()
     failed: Ending | None = None
-    of_schemas: tuple[Finding, ...] = ()
     while True:
         mark, shared = started.transcript.mark(), bool(started.answers)
+        started.taken()
         ending = replace(attempt(lambda: check(bench)), since=mark)
-        of_schemas += started.taken()
+        of_schemas = started.taken()
         # observing a lock again postpones settled_at; an absent lock has no claim that must follow
         open_end = settled.setdefault(ending.verdict, started.settled_at) > time.monotonic()
         untouched = started.last_change == touched_at

@@ -6,15 +6,20 @@ import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import pytest
 
+from mcp_proxy_conformance.catalogue.world import USER, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.remediation import judge as judge_text
+from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, judge
+from mcp_proxy_conformance.run.subjects.proxy import DrivenProxy
 from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
+from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.result import (
     Breach,
     DeclarationFault,
@@ -25,6 +30,7 @@ from mcp_proxy_conformance.verdict.result import (
 )
 from mcp_proxy_conformance.wire.faults import Unreachable
 from mcp_proxy_conformance.wire.transcript import Transcript
+from mcp_proxy_mutants.proxy.changed import Changed
 
 
 @dataclass
@@ -330,3 +336,32 @@ def test_texts_that_were_judged_are_kept_with_the_ending() -> None:
     assert len(ending.unread) <= 10
     assert all(len(judged.text) <= 2_000 for judged in ending.unread)
     assert msgspec.json.encode([ending.unread, ending.pinned])
+
+
+FORGE = world(server("forge", tool("drop", locked=USER)))
+
+
+@pytest.mark.parametrize("fresh", [False, True], ids=["shared", "fresh"])
+def test_a_failure_that_a_second_target_does_not_show_is_inconclusive(
+    fresh: bool, tmp_path: Path
+) -> None:
+    """A check that fails only on the first target of its place does not accuse the target.
+
+    So it is on a shared stage, and in a world that was made for one check.
+    """
+    target = embedded(Changed(id="unchanged", text="The reference itself."), settle_s=0.0)
+    subject = DrivenProxy(target, tmp_path, tmp_path, clauses=frozenset())
+    place = Place(name="forge", world=FORGE, fresh=fresh, needs=())
+    try:
+        subject.plan([place], partial_run=False)
+        first = subject.open(place)
+
+        def check(on: Bench) -> None:
+            """Fail on the first target alone."""
+            assert on.started is not first.started
+
+        ending = subject.judge(cast("Any", check), first, place)
+    finally:
+        subject.close()
+
+    assert (ending.verdict, ending.cause) == ("inconclusive", "disagrees")

@@ -182,6 +182,16 @@ def test_in_any_world_no_call_reaches_a_locked_tool(bench: LawBench) -> None:
     bench.law("calls").conclude()
 
 
+@requirement(
+    "FR-003.members", "FR-003.withheld", "FR-004.enum", "FR-005.keys", "FR-005.once",
+    "FR-005.text", "FR-006.cap", "FR-009.one-line", "FR-009.silent",
+)  # fmt: skip
+@on(GENERATED)
+def test_in_any_world_each_answer_has_the_form_of_its_schema(bench: LawBench) -> None:
+    """Each discovery answer, at any limit and for any caller, is valid by the published schema."""
+    bench.law("schemas").conclude()
+
+
 @requirement("FR-004.unknown")
 @on(GENERATED, needs=("indeterminate",))
 def test_in_any_world_a_reason_that_is_lost_is_said_to_be_unknown(bench: LawBench) -> None:

@@ -16,6 +16,8 @@ from mcp_proxy_conformance.discovery.oracle import (
 )
 
 ODD_LIMITS = (0, -1, 2.7, "5", "abc", 1e300, 15.5, -3)
+SHAPES = ("FR-003.members", "FR-004.enum", "FR-005.keys")
+"""Clauses that each answer with locked entries shows, if it keeps to its schema."""
 COMPARED = 1
 """Requests whose bytes are compared in one look."""
 
@@ -106,6 +108,25 @@ def keys(look: Look, findings: Findings) -> None:
             holds=map_keys == shown, wanted=", ".join(sorted(shown)) or "none", counts=bool(shown),
             topic="keys of the remediation map", shows=["FR-005.keys"],
         )  # fmt: skip
+
+
+def schemas(look: Look, findings: Findings) -> None:
+    """Law: every answer of the look keeps to its schema; one with locked entries shows that.
+
+    Requests whose answers did not are sent again in the next look.
+    """
+    for flag in (True, ABSENT):
+        look.every(flag)
+    for exchange in look.memory.pop("misformed", ()):
+        look.same(exchange, flag=exchange.request.include_disabled or ABSENT)
+    answered = list(look.exchanges.values())
+    look.memory["misformed"] = [each for each in answered if each.answer.findings]
+    for exchange in answered:
+        for breach in exchange.answer.findings:
+            findings.truth(breach.clauses, exchange.request, breach.observed, holds=False,
+                           wanted=breach.allowed, topic=breach.path)  # fmt: skip
+        if exchange.answer.disabled and not exchange.answer.findings:
+            findings.truth(SHAPES, exchange.request, "as its schema says", holds=True, wanted=None)
 
 
 def _of_keys(look: Look, exchange: DiscoveryExchange, more: frozenset[str]) -> list[str]:

@@ -81,6 +81,11 @@ LAWS: dict[str, Law] = {
         (calls.unreached, calls.unlifted, calls.kept),
         ("FR-011.never-reaches", "FR-011.not-unlocked"),
     ),
+    "schemas": Law(
+        (answers.schemas,),
+        (*answers.SHAPES, "FR-003.withheld", "FR-005.once", "FR-005.text", "FR-006.cap",
+         "FR-009.one-line", "FR-009.silent"),
+    ),
     "unknown": Law((statuses.undetermined,), ("FR-004.unknown",)),
 }  # fmt: skip
 """The laws by the names that checks use, in the order in which a look tries them."""

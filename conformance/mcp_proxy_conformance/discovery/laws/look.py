@@ -90,8 +90,9 @@ class Look:
     """One look at a target between two steps of its world; every law is judged on its answers.
 
     `unsure` are tools whose lock outlived a restart, which may forget its reason; `number` is that
-    of the steps taken. `memory` is kept from one look at a world to the next. `misshapen` are the
-    requests whose answers do not have the declared shape, with the fault.
+    of the steps taken. `memory` is kept from one look at a world to the next. `exchanges` are those
+    of this look, by request; `misshapen` are the requests whose answers do not have the declared
+    shape, with the fault.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Look:
         self.unsure = unsure
         self.number = number
         self.memory = memory
+        self.exchanges: dict[When, DiscoveryExchange] = {}
         self.misshapen: dict[When, Misshapen] = {}
 
     # -- the tools that can be judged ---------------------------------------------------------
@@ -166,10 +168,12 @@ class Look:
         )
         act = view.discover if anew else view.asked
         try:
-            return DiscoveryExchange(request, act(query, include_disabled=flag, limit=limit), view)
+            answer = act(query, include_disabled=flag, limit=limit)
         except Misshapen as error:
             self.misshapen[request] = error
             return None
+        self.exchanges[request] = DiscoveryExchange(request, answer, view)
+        return self.exchanges[request]
 
     def unaccepted(self, exchange: DiscoveryExchange) -> str | None:
         """Return the fault if the request was not accepted with the flag true; None otherwise."""

@@ -23,7 +23,6 @@ from mcp_proxy_conformance.run.laws.engine import CONFIRMED, FOLDER, Examples, T
 from mcp_proxy_conformance.run.laws.generation import drawn
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.started import Started
-from mcp_proxy_conformance.verdict.result import Finding
 
 SHRINK_ALL_S = 20.0
 QUICK, SLOW = 6, 4
@@ -73,7 +72,6 @@ class GeneratedWorlds(Examples[Plan]):
         self._crew = ThreadPoolExecutor(target.ahead, thread_name_prefix="laws")
         self._open, self._over = weakref.WeakSet[Started](), False
         self._lock = threading.Lock()
-        self.findings: list[Finding] = []
         self._played: dict[tuple[str, ...], list[PlayedWorld]] = {}
         self._repeats: dict[tuple[str, tuple[str, ...]], list[Future[PlayedWorld]]] = {}
 
@@ -137,11 +135,10 @@ class GeneratedWorlds(Examples[Plan]):
             return play(self._target, plan, self._scratch, laws, self._register)
 
     def _register(self, started: Started) -> None:
-        """Note a started target for `close` to end, and have its findings collected.
+        """Note a started target for `close` to end.
 
         After `close`, end it at once and raise AdapterError.
         """
-        started.findings = self.findings
         with self._lock:
             self._open.add(started)
         if self._over:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedStage
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, VIOLATED, Outcome, broke
-from mcp_proxy_conformance.verdict.result import Finding, Misshapen, NotApplicable
+from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class DrivenProxy(Subject):
     """A proxy that an adapter starts and drives.
 
     `clauses`: those of the profile; if the first probe shows one to be broken, the run ends.
-    `confirm`: a failure on a shared target is confirmed on a second one; `again`: breaches of laws
+    `confirm`: a failure is confirmed on a second target; `again`: breaches of laws
     are confirmed and shrunk; `keep`: the targets' scratch folders are kept. `examples`: how many
     worlds are generated for laws, None: by the target's speed; `seed`: the generator's; `own`:
     the only case to run, and its stage; `scratch`: the folder for the targets' files meanwhile.
@@ -110,7 +110,6 @@ class DrivenProxy(Subject):
         self._uses = Counter[str]()
         self._pool: Pool[Armed] | None = None
         self._laws: Laws[Plan] | None = None
-        self._in_worlds: list[Finding] = []
         self._few = False
 
     @property
@@ -135,7 +134,7 @@ class DrivenProxy(Subject):
                 examples=self._examples, seed=self._seed, again=self._again, apart=self._few
             )
             worlds = GeneratedWorlds(self.target, self.scratch, self._out, options)
-            self._laws, self._in_worlds = Laws(worlds), worlds.findings
+            self._laws = Laws(worlds)
         return self._laws
 
     @property
@@ -252,20 +251,18 @@ class DrivenProxy(Subject):
         return Bench(ready.started, ready.prepared)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Call a check until settled; confirm a failure on a shared target on a second one.
+        """Call a check until settled; confirm a failure on a second target.
 
-        The check of a law is called once, as its breach was confirmed before; its ending
-        has the schema breaches found in the worlds.
+        The check of a law is called once, as its breach was confirmed before.
         """
         if place.name == GENERATED.id:
-            ending = attempt(partial(check, bench))
-            return replace(ending, of_schemas=tuple(self._in_worlds))
-        second = None if place.fresh or not self._confirm else partial(self._second, place)
+            return attempt(partial(check, bench))
+        second = partial(self._second, place) if self._confirm else None
         return judge(check, bench, second, trial=not self._confirm)
 
     def _second(self, place: Place) -> Bench:
-        """Return a bench on the second target of the place's stage, started if needed."""
-        ready = self.pool.get(place.name + SECOND, place.world)
+        """Return a bench on the second target of the place, started if needed."""
+        ready = self.pool.get(place.name + SECOND, place.world, shared=not place.fresh)
         return Bench(ready.started, ready.prepared)
 
     def rests(self, place: Place, ending: Ending) -> Rests:
