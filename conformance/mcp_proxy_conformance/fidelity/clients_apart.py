@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_proxy_conformance.fidelity.bench import RelayBench, repeated
+from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.upstream.relayed import Answer
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
@@ -50,7 +51,7 @@ def own_answers(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     bench.needs_tool("give")
-    clients = [_http_client(bench) for _ in range(CLIENTS)]
+    clients = [http_client(bench.through) for _ in range(CLIENTS)]
     server, strange = bench.through.server, list[str]()
     for request_id in REQUEST_IDS:
         sent = [
@@ -103,7 +104,7 @@ def progress_tokens(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     bench.needs_tool("give")
-    clients = [_http_client(bench) for _ in range(CLIENTS)]
+    clients = [http_client(bench.through) for _ in range(CLIENTS)]
     server = bench.through.server
     server.answers["tokens"] = Answer(result=b'{"content":[]}', delay_s=OVERLAP_S, together=CLIENTS)
     params = {"name": bench.through.name_of("give"), "arguments": {"case": "tokens"}}
@@ -235,9 +236,9 @@ def _text(answer: Mapping[str, Any]) -> str:
     return text.replace('\\"', '"')
 
 
-def _http_client(bench: RelayBench) -> Client:
-    """Return a new client with a session; NotApplicable if the relay serves over stdio."""
-    client = bench.through.client()
+def http_client(side: Side) -> Client:
+    """Return a new client with a session; NotApplicable if that way is over stdio."""
+    client = side.client()
     if not isinstance(client, Client):
         raise NotApplicable("a relay over stdio has one client")
     client.open()

@@ -34,13 +34,14 @@ from mcp_proxy_conformance.fidelity.way_back import (
 from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.upstream.journal import Journal
 from mcp_proxy_conformance.upstream.relayed import RelayedServer
-from mcp_proxy_conformance.upstream.talk import LEVELS
+from mcp_proxy_conformance.upstream.talk import COMPLETE, LEVELS
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 PROGRESS, OTHERS_CALL = "RLY.apart.progress", "RLY.apart.cancel.other"
 ELICITS, ASKS = "RLY.apart.requests.elicit", "RLY.apart.requests.other"
+ENDED = "RLY.apart.requests.elicit-complete"
 DOUBLED, SETTINGS = "RLY.apart.session.broadcast", "RLY.apart.session.settings"
 ARRIVES, NEXT_LIST = "RLY.tools.changed.arrives", "RLY.tools.changed.next-list"
 LIST_CHANGED = "notifications/tools/list_changed"
@@ -53,6 +54,9 @@ OFFERS: Mapping[str, tuple[str, str]] = {
 }
 """The capability, and its member, that declares each notification."""
 CLIENTS = 3
+URLS = b'{"elicitation":{"form":{},"url":{}}}'
+VISITED = {"elicitation/create": b'"result":{"action":"accept"}'}
+"""Capabilities of clients that can be elicited a URL, and their answer."""
 SET = ("error", "debug")
 EACH_LEVEL = [[*LEVELS[LEVELS.index(least) :]] for least in SET]
 """The levels that two clients set, and those that each then gets."""
@@ -115,6 +119,27 @@ def elicitations(bench: RelayBench) -> Comparison:
 def other_requests(bench: RelayBench) -> Comparison:
     """Record whom requests for sampling and roots are put to; raises as `requests`."""
     return requests(bench, ASKS, ["sampling/createMessage", "roots/list"])
+
+
+def elicitations_of_urls(bench: RelayBench) -> Comparison:
+    """Have three clients call; for one the upstream elicits a URL, and tells of its end.
+
+    Raises NotApplicable if nobody is told, Inconclusive if the direct way does not show it.
+    """
+    needs_messages(bench)
+    comparison = Comparison()
+    own, shown = bench.at_once(
+        partial(_apart, bench, method=COMPLETE, case=COMPLETE, capabilities=URLS, given=VISITED)
+    )
+    if own.of_caller != 1 or own.of_others:
+        raise Inconclusive("the direct way does not show the end of an elicitation of a URL")
+    if not shown.of_caller and not shown.of_others:
+        raise NotApplicable("no client is told of the end of an elicitation of a URL")
+    comparison.one_of(
+        "ends of an elicitation, told to clients that were not asked", shown.of_others, [0],
+        breaks=[ENDED],
+    )  # fmt: skip
+    return comparison
 
 
 def cancelled_beside(bench: RelayBench) -> Comparison:
@@ -253,21 +278,26 @@ class _Heard:
     foreign: int
 
 
-def _apart(bench: RelayBench, side: Side, *, method: str, case: str) -> _Heard:
+def _apart(
+    bench: RelayBench, side: Side, *, method: str, case: str, capabilities: bytes = EVERYTHING,
+    given: Mapping[str, bytes] = FIRST,
+) -> _Heard:  # fmt: skip
     """Call as the second of three clients at once, and count who gets messages of a method.
 
     `case` names what the second call brings about; the others bring about nothing. The calls have
-    equal ids and tokens. Raises Inconclusive if one does not reach the server.
+    equal ids and tokens. Each client declares the `capabilities`; `given` are the answers of the
+    second to questions. Raises Inconclusive if one does not reach the server.
     """
     journal = side.server.journal
     mark = journal.mark()
     with ThreadPoolExecutor(CLIENTS) as crew, ExitStack() as stack:
         clients = [
-            stack.enter_context(closing(connected(bench, side, EVERYTHING))) for _ in range(CLIENTS)
+            stack.enter_context(closing(connected(bench, side, capabilities)))
+            for _ in range(CLIENTS)
         ]
         for number, client in enumerate(clients):
             caller = number == 1
-            client.answers |= FIRST if caller else FOREIGN
+            client.answers |= given if caller else FOREIGN
             params = {
                 "name": side.name_of(TELLING),
                 "arguments": {"case": f"late {case}" if caller else "late"},

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.side import Outcome
 from mcp_proxy_conformance.fidelity.stages import CURSORS
+from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.upstream.journal import Arrival
 from mcp_proxy_conformance.upstream.relayed import Answer, Refusing
 from mcp_proxy_conformance.verdict.comparison import Comparison
@@ -20,8 +22,8 @@ QUIET, EQUAL = "RLY.up.once.quiet", "RLY.up.once.equal"
 SLOW, DROPPED = "RLY.up.once.slow", "RLY.up.once.dropped"
 STALE, NEW_SESSION = "RLY.up.once.stale", "RLY.up.once.new-session"
 CALL, REFUSED = "RLY.down.no-empty-success.call", "RLY.down.no-empty-success.refused"
-LIST = "RLY.down.no-empty-success.list"
-SLOW_S, PATIENCE_S = 3.0, 20.0
+LIST, SILENCE = "RLY.down.no-empty-success.list", "RLY.down.no-empty-success.silence"
+SLOW_S, PATIENCE_S, ARRIVES_S = 3.0, 20.0, 3.0
 SETTLE_S, PAUSE_S = 1.5, 0.1
 """Seconds in which a second execution would arrive, and between two looks for it."""
 CLOSING = {"Connection": "close"}
@@ -160,6 +162,33 @@ def unanswered_call(bench: RelayBench) -> Comparison:
     bench.relay.stop_upstream()
     outcome = bench.through.call("echo", b'{"x":1}', timeout=PATIENCE_S)
     _expect_no_success(comparison, "a call of an upstream that has ended", outcome, CALL)
+    return comparison
+
+
+def interrupted_call(bench: RelayBench) -> Comparison:
+    """End the upstream while it works on a call; the client is answered, or cut off, within 17 s.
+
+    Raises Inconclusive if the call does not reach the upstream.
+    """
+    comparison = Comparison()
+    bench.needs_tool("echo")
+    server = bench.through.server
+    server.answers["working"] = Answer(act="hang")
+    mark, client = server.journal.mark(), bench.through.client()
+    arguments = b'{"case":"working"}'
+    with ThreadPoolExecutor(1) as crew:
+        due = crew.submit(bench.through.call, "echo", arguments, client=client, timeout=PATIENCE_S)
+        arrives = poll(lambda: server.journal.calls(mark, "echo"), bool, ARRIVES_S)
+        bench.relay.stop_upstream()
+        began = time.monotonic()
+        outcome = due.result()
+    if not arrives:
+        raise Inconclusive("the call did not reach the upstream")
+    comparison.truth(
+        "the end of a call whose upstream ends", f"{outcome.kind}: {outcome.value!r:.200}",
+        holds=time.monotonic() - began < PATIENCE_S - ARRIVES_S, allowed="one within 17 s",
+        breaks=[SILENCE],
+    )  # fmt: skip
     return comparison
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.upstream.relayed import COUNT, Answer, Era, Relayed, paged, subject
-from mcp_proxy_conformance.upstream.talk import LEVELS
+from mcp_proxy_conformance.upstream.talk import COMPLETE, LEVELS
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 FEATURES = World(servers=(), id="features")
@@ -170,6 +170,13 @@ ASKED: Mapping[str, Mapping[str, Any]] = {
     "roots/list": {},
 }
 """What the server asks its client, with the params."""
+OF_URL: Mapping[str, Any] = {
+    "mode": "url",
+    "elicitationId": "7e1c-elicited",
+    "url": "https://upstream.example/begin?id=7e1c-elicited",
+    "message": "Please sign in at “upstream”.",
+}
+"""The params of an elicitation of a URL."""
 
 
 def notification(method: str, params: Mapping[str, Any] | None = None) -> bytes:
@@ -178,13 +185,13 @@ def notification(method: str, params: Mapping[str, Any] | None = None) -> bytes:
     return dumps(members if params is None else {**members, "params": params})
 
 
-def question(method: str) -> bytes:
-    """Return the JSON text of a request of the server, with its params of ASKED, if any.
+def question(method: str, params: Mapping[str, Any] | None = None) -> bytes:
+    """Return the JSON text of a request of the server, by default with its params of ASKED, if any.
 
     Its id is the placeholder `$id`.
     """
     members: dict[str, Any] = {"jsonrpc": "2.0", "id": "$id", "method": method}
-    params = ASKED.get(method)
+    params = params or ASKED.get(method)
     return dumps({**members, "params": params} if params else members)
 
 
@@ -213,6 +220,10 @@ def featured(tools: Sequence[bytes], era: Era = "handshake") -> Relayed:
         "logs": tuple(map(log, LEVELS)),
         "ping": (question("ping"),),
         "all questions": tuple(map(question, ASKED)),
+        COMPLETE: (
+            question("elicitation/create", OF_URL),
+            notification(COMPLETE, {"elicitationId": OF_URL["elicitationId"]}),
+        ),
         **{method: (question(method),) for method in ASKED},
     }
     return Relayed(

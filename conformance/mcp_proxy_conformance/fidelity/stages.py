@@ -16,7 +16,8 @@ ANY: dict[str, Any] = {"type": "object"}
 RELAYED = World(servers=(), id="relayed")
 """Tools for every kind of call, on one page."""
 PAGED = World(servers=(), id="paged")
-"""Seven tools on four pages of unlike size, one empty; cursors that need escaping somewhere."""
+"""Seven tools on four pages of unlike size, one empty; cursors that need escaping somewhere. The
+tools of each session are described otherwise."""
 DESCRIBED = World(servers=(), id="described")
 """Tools with every member that a tool can have, and with schemas of many forms."""
 GENERATED = World(servers=(), id="generated values")
@@ -51,7 +52,10 @@ def _stages() -> Mapping[str, Relayed]:
     answers["give_structured"] = Answer(result=b'{"content":[],"structuredContent":{}}')
     calls = (tool("echo"), tool("give"), tool("give_structured", outputSchema=ANY), tool("count"))
     relayed = Relayed(pages=paged(calls), answers=answers)
-    seven = [tool(f"page_{number}") for number in range(1, 8)]
+    seven = [
+        tool(f"page_{number}", description=f"The tool {number} of $session.")
+        for number in range(1, 8)
+    ]
     return {
         RELAYED.id: relayed,
         GENERATED.id: relayed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import itertools
 import json
 import secrets
@@ -68,6 +69,8 @@ class Answer:
 
 
 OK = Answer(result=b'{"content":[{"type":"text","text":"ok"}]}')
+SESSION, CLIENT = b"$session", b"$client"
+"""Placeholders in results for a digest of the session, and of the Authorization of the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +265,8 @@ class RelayedServer:
                 self.talk.unlisten(session, events.send)
             raise Dropped
         self.talk.take(session, message)
-        body = await self._answered(message, session, events.send)
+        credential = request.header("authorization") or ""
+        body = await self._answered(message, session, events.send, credential)
         if not body:
             return 202, b"", ()
         headers: Headers = (JSON,)
@@ -349,8 +353,10 @@ class RelayedServer:
             declared = params.get("capabilities")
             self.talk.declared[session] = declared if isinstance(declared, dict) else {}
 
-    async def _answered(self, message: Any, session: str, send: Send) -> bytes:
-        """Return the answer to a message, empty if none is due.
+    async def _answered(
+        self, message: Any, session: str, send: Send, credential: str = ""
+    ) -> bytes:
+        """Return the answer to a message, empty if none is due; placeholders in it are filled in.
 
         Dropped if the connection is to be cut; it never returns for an answer that hangs.
         """
@@ -365,6 +371,8 @@ class RelayedServer:
             member = await self._member(message["method"], params, session, send)
         except Refusal as refusal:
             return refused_answer(message, refusal)
+        for placeholder, secret in ((SESSION, session), (CLIENT, credential)):
+            member = member.replace(placeholder, digest(secret))
         return b'{"jsonrpc":"2.0","id":' + dumps(message["id"]) + b"," + member + b"}"
 
     async def _member(self, method: str, params: dict[str, Any], session: str, send: Send) -> bytes:
@@ -471,6 +479,11 @@ class RelayedServer:
                 edge="upstream", direction=direction, peer=self.name, raw=raw, note=note,
                 headers=headers,
             )  # fmt: skip
+
+
+def digest(secret: str) -> bytes:
+    """Return ten letters that stand for a secret, and do not tell it."""
+    return hashlib.sha256(secret.encode()).hexdigest()[:10].encode()
 
 
 def subject(params: Mapping[str, Any]) -> str:

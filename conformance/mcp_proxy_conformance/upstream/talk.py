@@ -27,6 +27,8 @@ NEEDS: Mapping[str, str] = {
     "roots/list": "roots",
 }
 """The capability that a client must have declared before it is asked."""
+COMPLETE = "notifications/elicitation/complete"
+"""News of the end of an elicitation of a URL, for clients that declare `elicitation.url`."""
 
 
 class Talk:
@@ -114,7 +116,11 @@ class Talk:
         if method == "notifications/message":
             least = self.levels.get(session, LEVELS[0])
             return params["level"] in LEVELS[LEVELS.index(least) if least in LEVELS else 99 :]
-        return method not in NEEDS or NEEDS[method] in self.declared.get(session, {})
+        declared = self.declared.get(session, {})
+        if method == COMPLETE or params.get("mode") == "url":
+            elicitation = declared.get("elicitation")
+            return isinstance(elicitation, dict) and "url" in elicitation
+        return method not in NEEDS or NEEDS[method] in declared
 
 
 class EventStream:

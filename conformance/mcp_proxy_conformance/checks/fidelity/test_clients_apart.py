@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.fidelity import clients_apart, crossings, way_back
+from mcp_proxy_conformance.fidelity import clients_apart, crossings, sessions, way_back
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.offers import FEATURES
-from mcp_proxy_conformance.fidelity.stages import RELAYED
+from mcp_proxy_conformance.fidelity.stages import PAGED, RELAYED
 
 
 @requirement("RLY.apart.answers")
@@ -123,3 +123,45 @@ def test_a_log_level_is_that_of_the_client_that_set_it(bench: RelayBench) -> Non
     Not applicable unless a client that sets no level gets every log message.
     """
     crossings.settings(bench).conclude()
+
+
+@requirement("RLY.apart.requests.elicit-complete")
+@on(FEATURES)
+def test_the_end_of_an_elicitation_is_told_to_the_client_that_was_asked(bench: RelayBench) -> None:
+    """Of three clients that call at once, only the one that was asked to visit a URL hears the end.
+
+    Not applicable if nobody is told, as where the relay declares no elicitation of URLs upstream.
+    """
+    crossings.elicitations_of_urls(bench).conclude()
+
+
+@requirement("RLY.apart.session.replay")
+@on(FEATURES)
+def test_a_resumed_stream_replays_nothing_of_another(bench: RelayBench) -> None:
+    """A stream that is resumed by an event id brings no message of its client's other streams.
+
+    If another client resumes it, nothing of it comes. Not applicable over stdio, if events have no
+    ids, or if nothing is replayed.
+    """
+    sessions.replayed(bench).conclude()
+
+
+@requirement("RLY.apart.session.unknown")
+@on(RELAYED)
+def test_an_ended_session_is_answered_with_404(bench: RelayBench) -> None:
+    """After a client has ended its session, a request in it is answered with status 404.
+
+    Not applicable over stdio, if the relay gives no sessions, or does not let a client end one.
+    """
+    sessions.ended(bench).conclude()
+
+
+@requirement("RLY.apart.session.cursor")
+@on(PAGED)
+def test_a_cursor_of_another_client_shows_ones_own_tools(bench: RelayBench) -> None:
+    """The pages that a client is shown for another's cursors have only tools of its own list.
+
+    The upstream describes its tools to each session otherwise. Not applicable over stdio, without
+    cursors, or if both clients are shown the same tools.
+    """
+    sessions.cursors(bench).conclude()

@@ -62,6 +62,16 @@ def test_a_call_of_an_upstream_that_has_ended_is_no_success(bench: RelayBench) -
     executions.unanswered_call(bench).conclude()
 
 
+@requirement("RLY.down.no-empty-success.silence")
+@on(RELAYED, fresh=True)
+def test_a_call_whose_upstream_ends_does_not_wait_for_ever(bench: RelayBench) -> None:
+    """If the upstream ends while it works on a call, the client is answered, or cut off, in 17 s.
+
+    Inconclusive if the call does not reach the upstream before.
+    """
+    executions.interrupted_call(bench).conclude()
+
+
 @requirement("RLY.down.no-empty-success.refused")
 @on(RELAYED, fresh=True)
 def test_a_call_that_the_upstream_refuses_is_no_success(bench: RelayBench) -> None:
