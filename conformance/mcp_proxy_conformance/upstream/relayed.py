@@ -70,7 +70,7 @@ class Answer:
 
 OK = Answer(result=b'{"content":[{"type":"text","text":"ok"}]}')
 SESSION, CLIENT = b"$session", b"$client"
-"""Placeholders in results for a digest of the session, and of the Authorization of the request."""
+"""Placeholders in results for digests: of the session and, over HTTP, of the Authorization."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,8 +265,8 @@ class RelayedServer:
                 self.talk.unlisten(session, events.send)
             raise Dropped
         self.talk.take(session, message)
-        credential = request.header("authorization") or ""
-        body = await self._answered(message, session, events.send, credential)
+        body = await self._answered(message, session, events.send)
+        body = body.replace(CLIENT, digest(request.header("authorization") or ""))
         if not body:
             return 202, b"", ()
         headers: Headers = (JSON,)
@@ -353,10 +353,8 @@ class RelayedServer:
             declared = params.get("capabilities")
             self.talk.declared[session] = declared if isinstance(declared, dict) else {}
 
-    async def _answered(
-        self, message: Any, session: str, send: Send, credential: str = ""
-    ) -> bytes:
-        """Return the answer to a message, empty if none is due; placeholders in it are filled in.
+    async def _answered(self, message: Any, session: str, send: Send) -> bytes:
+        """Return the answer to a message, empty if none is due, with its session filled in.
 
         Dropped if the connection is to be cut; it never returns for an answer that hangs.
         """
@@ -371,8 +369,7 @@ class RelayedServer:
             member = await self._member(message["method"], params, session, send)
         except Refusal as refusal:
             return refused_answer(message, refusal)
-        for placeholder, secret in ((SESSION, session), (CLIENT, credential)):
-            member = member.replace(placeholder, digest(secret))
+        member = member.replace(SESSION, digest(session))
         return b'{"jsonrpc":"2.0","id":' + dumps(message["id"]) + b"," + member + b"}"
 
     async def _member(self, method: str, params: dict[str, Any], session: str, send: Send) -> bytes:

@@ -6,7 +6,6 @@ from mcp_proxy_mutants.relay.changed import ChangedRemote
 from mcp_proxy_mutants.relay.mutants import relay_mutants
 from mcp_proxy_mutants.relay.variants import relay_variants
 from mcp_relay_reference.__main__ import own_headers, serve
-from mcp_relay_reference.front import Front
 
 
 @click.command()
@@ -19,8 +18,9 @@ def main(port: int, upstream_url: str, upstream_header: tuple[str, ...], name: s
     known = {changed.id: changed for changed in (*relay_mutants(), *relay_variants())}
     if name not in known:
         raise click.UsageError(f"the names are {', '.join(known)}")
-    around = known[name].make()
-    serve(Front(ChangedRemote(upstream_url, own_headers(upstream_header), around)), port)
+    changed = known[name]
+    remote = ChangedRemote(upstream_url, own_headers(upstream_header), changed.make())
+    serve(changed.front(remote), port)
 
 
 if __name__ == "__main__":

@@ -5,21 +5,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_proxy_mutants.relay.changed import Around, Down, Up, by_message
+from mcp_relay_reference.front import Front
+from mcp_relay_reference.remote import Remote
 
 Make = Callable[[], Around]
 """Makes a filter, with any state of its own, whenever a relay is started."""
+MakeFront = Callable[[Remote], Front]
+"""Makes the front of a relay, which its clients speak to, from the way to its upstream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedRelay:
     """The faithful relay with a filter in front of its upstream; `text` says what that does.
 
-    `facts` are what it declares in the table `relay` of a target file.
+    `front` makes what its clients speak to; `facts` are what it declares in the table `relay` of a
+    target file.
     """
 
     id: str
     text: str
     make: Make
+    front: MakeFront = Front
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -48,14 +54,17 @@ def relay_mutant(
     up: Up | None = None,
     down: Down | None = None,
     make: Make | None = None,
+    front: MakeFront = Front,
     **facts: Any,
 ) -> RelayMutant:
     """Return a mutant: its id, a sentence on its behaviour, and the ids of the clauses it breaks.
 
     `up` and `down` filter messages; `make` makes a filter of whole exchanges, in their place.
-    `facts` are its declarations.
+    `front` makes another front; `facts` are its declarations.
     """
-    return RelayMutant(id=name, text=text, breaks=breaks, make=make or _by(up, down), facts=facts)
+    return RelayMutant(
+        id=name, text=text, breaks=breaks, make=make or _by(up, down), front=front, facts=facts
+    )
 
 
 def relay_variant(
@@ -65,13 +74,16 @@ def relay_variant(
     up: Up | None = None,
     down: Down | None = None,
     make: Make | None = None,
+    front: MakeFront = Front,
     **facts: Any,
 ) -> RelayVariant:
     """Return a variant: its id, its difference, and the ids of what it reads in another way.
 
     These are of interpretations and advisory clauses; the rest is as in `relay_mutant`.
     """
-    return RelayVariant(id=name, text=text, takes=takes, make=make or _by(up, down), facts=facts)
+    return RelayVariant(
+        id=name, text=text, takes=takes, make=make or _by(up, down), front=front, facts=facts
+    )
 
 
 def _by(up: Up | None, down: Down | None) -> Make:

@@ -29,15 +29,15 @@ OF_SEVERAL = {
     "RLY.tools.collide.routed",
     "RLY.cred.down.sideways",
     "RLY.apart.session.foreign",
-    "RLY.apart.session.replay",
 }
-"""Clauses that the faithful relay cannot break: it has one upstream, asks for no credentials, and
-gives no ids to events."""
+"""Clauses that the faithful relay cannot break: one upstream, no credentials of clients."""
 SHOWN = [
     mutant
     for mutant in relay_mutants()
     if any(CLAUSES[name].untested is None for name in mutant.breaks)
 ]
+REPORTED = [variant for variant in relay_variants() if CLAUSES.keys() & set(variant.takes)]
+"""Variants that differ in what an advisory clause reports."""
 CONTENT = tuple(
     f"RLY.down.{name}"
     for name in (
@@ -198,3 +198,15 @@ def test_a_variant_is_acquitted(variant: RelayVariant, tmp_path: Path) -> None:
         if CLAUSES[name].level == "required" and verdict not in ("pass", "not_applicable")
     }
     assert accused == {}
+
+
+@pytest.mark.proof
+@pytest.mark.timeout(2 * RUN_S)
+@pytest.mark.parametrize("variant", part_of(PART, REPORTED), ids=lambda variant: variant.id)
+def test_a_variant_is_reported(variant: RelayVariant, tmp_path: Path) -> None:
+    """In a run by the advisory clauses that a variant takes, each of them fails."""
+    advisory = [name for name in variant.takes if name in CLAUSES]
+
+    verdicts = judged(variant, tmp_path, advisory)
+
+    assert {name: verdicts[name] for name in advisory} == dict.fromkeys(advisory, "fail")

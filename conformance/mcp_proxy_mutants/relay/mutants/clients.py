@@ -200,7 +200,7 @@ def _routed(method: str, route: Route) -> Around:
     return around
 
 
-def _misrouted(method: str, *, both: bool) -> Around:
+def misrouted(method: str, *, both: bool) -> Around:
     """Return a filter that puts messages of a method on the streams of the other clients.
 
     With `both`, they stay on their own stream too. Without another client nothing is changed.
@@ -239,13 +239,13 @@ MUTANTS = (
         "relay-tells-all-of-progress",
         "Progress reaches all clients that wait for an answer.",
         "RLY.apart.progress",
-        make=lambda: _misrouted("notifications/progress", both=True),
+        make=lambda: misrouted("notifications/progress", both=True),
     ),
     relay_mutant(
         "relay-tells-another-of-progress",
         "Progress reaches the other clients only.",
         "RLY.apart.progress",
-        make=lambda: _misrouted("notifications/progress", both=False),
+        make=lambda: misrouted("notifications/progress", both=False),
     ),
     relay_mutant(
         "relay-cancels-other-ids",
@@ -275,25 +275,25 @@ MUTANTS = (
         "relay-elicits-from-another",
         "An elicitation is put to the other clients.",
         "RLY.apart.requests.elicit",
-        make=lambda: _misrouted("elicitation/create", both=False),
+        make=lambda: misrouted("elicitation/create", both=False),
     ),
     relay_mutant(
         "relay-elicits-from-all",
         "An elicitation is put to all clients.",
         "RLY.apart.requests.elicit",
-        make=lambda: _misrouted("elicitation/create", both=True),
+        make=lambda: misrouted("elicitation/create", both=True),
     ),
     relay_mutant(
         "relay-samples-from-another",
         "A request for a completion is put to the other clients.",
         "RLY.apart.requests.other",
-        make=lambda: _misrouted("sampling/createMessage", both=False),
+        make=lambda: misrouted("sampling/createMessage", both=False),
     ),
     relay_mutant(
         "relay-asks-another-for-roots",
         "A request for roots is put to the other clients.",
         "RLY.apart.requests.other",
-        make=lambda: _misrouted("roots/list", both=False),
+        make=lambda: misrouted("roots/list", both=False),
     ),
     relay_mutant(
         "relay-logs-on-all-streams",
