@@ -99,7 +99,8 @@ class Front:
             await _reply(send, refusal.status, body)
             return
         if isinstance(self._upstream, Remote) and eras.STATELESS in await self._served():
-            await self._by_http(self._upstream, request, receive, send)
+            gone = asyncio.create_task(_disconnected(receive))
+            await _until(gone, _handed_on(self._upstream, request, send))
             return
 
         stream = Stream()
@@ -326,6 +327,14 @@ async def _pass_on(send: Send, body: AsyncIterator[bytes]) -> None:
     async for part in body:
         await _more(send, part)
     await _more(send, b"", last=True)
+
+
+async def _handed_on(upstream: Remote, request: Request, send: Send) -> None:
+    """Send a request of 2026-07-28 on to an upstream of that revision, and its answer back."""
+    async with upstream.exchange("POST", request.headers, None, request.body) as reply:
+        await _begin(send, reply.status, reply.headers)
+        with contextlib.suppress(httpx2.HTTPError):  # the upstream broke off: so does this
+            await _pass_on(send, reply.body)
 
 
 async def _begin(send: Send, status: int, headers: Mapping[str, str]) -> None:

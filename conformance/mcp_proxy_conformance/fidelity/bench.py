@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -18,11 +18,14 @@ from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
 from mcp_proxy_conformance.targets.relay import RelayFacts
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.revisions import LATEST_STATELESS
 
 _Shown = TypeVar("_Shown")
 TIMES, PAUSE_S = 5, 0.1
+WIRES: Sequence[Wire] = ("handshake", "stateless")
+EXCERPT = 200
 STRUCTURED_SINCE = "2025-06-18"
 """The first revision with structured content."""
 CONTENT = ("result", "content")
@@ -99,6 +102,32 @@ class RelayBench:
         if (refusal := self.through.refusal_of("stateless")) is not None:
             asked = f"server/discover of {LATEST_STATELESS}"
             raise NotApplicable(f"{asked} is refused: {refusal}", cause="not_declared")
+
+    def served(self, *wires: Wire) -> Sequence[Wire]:
+        """Return the eras of clients, of all or `wires`, that the relay serves before its upstream.
+
+        It serves one if it lists tools to a client of it. NotApplicable if none: the reason has
+        what it answers.
+        """
+        reasons = self.relay.unserved
+        for wire in set(WIRES) - set(reasons):
+            reasons[wire] = self._unserved(wire)
+        if served := [wire for wire in wires or WIRES if not reasons[wire]]:
+            return served
+        era = self.through.server.given.era
+        shown = "; ".join(f"to a {wire} client: {reason}" for wire, reason in reasons.items())
+        why = f"it lists no tools in front of an upstream of the {era} era ({shown})"
+        raise NotApplicable(why, cause="not_declared")
+
+    def _unserved(self, wire: Wire) -> str:
+        """Return why the relay lists no tools to clients of an era; empty if it does."""
+        if reason := self.relay.refusal or self.through.refusal_of(wire):
+            return reason
+        try:
+            reply = self.through.main_of(wire).request("tools/list")
+        except (Unreachable, ProtocolFault) as fault:
+            return str(fault)
+        return "" if reply.error is None else reply.raw[:EXCERPT].decode("utf-8", "replace")
 
     def serves(self) -> bool:
         """Whether the relay still lists tools to the client that checks share, and runs.

@@ -42,6 +42,7 @@ class StartedRelay:
 
     Attributes:
         refusal: Why it opens no session in front of a server of 2026-07-28; empty if it does.
+        unserved: Why it lists no tools to clients of an era, empty if it does; filled by a bench.
     """
 
     def __init__(self, target: RelayTarget, given: Relayed, folder: Path) -> None:
@@ -56,6 +57,7 @@ class StartedRelay:
         self.hub = Upstreams(self.transcript, host=place.bind, advertised_host=place.host).start()
         self._process: Spawned | None = None
         self.refusal = ""
+        self.unserved: dict[Wire, str] = {}
         try:
             beside = self.hub.add(relayed_server(DIRECT, given))
             behind = self.hub.add(relayed_server("upstream", given))

@@ -1,0 +1,126 @@
+"""Comparisons of what may be kept of results since 2026-07-28, for how long, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Any
+
+from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.inputs import CAPABILITIES, GIVEN
+from mcp_proxy_conformance.fidelity.offers import ASKING, COUNTED, NOTE
+from mcp_proxy_conformance.fidelity.side import Side
+from mcp_proxy_conformance.fidelity.stateless_client import meta
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+
+PRIVATE, KEPT, PAGES = "RLY.era.cache.private", "RLY.era.cache.kept", "RLY.era.cache.pages"
+LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
+MOST_PAGES = 20
+TOKENS = ("Bearer canary-one-5d1f", "Bearer canary-two-90ac")
+"""The credentials of two clients."""
+
+
+def private_results(bench: RelayBench) -> Comparison:
+    """Read as two clients with credentials of their own; no one gets what the other has got.
+
+    One resource is private, and another at each reading; another one is read by a retry with input.
+    Raises NotApplicable if the clients are refused.
+    """
+    comparison = Comparison()
+    bench.served("stateless")
+    for uri, allowed in (
+        (COUNTED, "what nobody else has got"),
+        (ASKING, "a question, or an error"),
+    ):
+        texts = [_read(bench, uri, token) for token in TOKENS]
+        if None in texts:
+            continue
+        comparison.truth(f"{uri}, read by the second client", texts[1], holds=texts[0] != texts[1],
+                         allowed=allowed, breaks=[PRIVATE])  # fmt: skip
+    if not comparison.looked:
+        raise NotApplicable("the relay does not read a private resource for both clients")
+    return comparison
+
+
+def kept_hints(bench: RelayBench) -> Comparison:
+    """Compare the hints of lists and reads; what is private stays so, and is kept no longer.
+
+    Raises Inconclusive if the direct way does not show them.
+    """
+    comparison = Comparison()
+    bench.served("stateless")
+    requests = [*((method, {}) for method in LISTS), ("resources/read", {"uri": NOTE})]
+    for method, params in requests:
+        own, shown = (
+            _result(bench, side, method, params) for side in (bench.direct, bench.through)
+        )
+        if own.get("cacheScope") != "private":
+            raise Inconclusive(f"the direct way does not show the hints of {method}")
+        if not shown:
+            continue
+        scope, kept_ms = shown.get("cacheScope"), shown.get("ttlMs", 0)
+        comparison.truth(f"cacheScope of {method}", scope, holds=scope != "public",
+                         allowed="private", breaks=[KEPT])  # fmt: skip
+        holds = isinstance(kept_ms, int | float) and kept_ms <= own["ttlMs"]
+        comparison.truth(f"ttlMs of {method}", kept_ms, holds=holds, breaks=[KEPT],
+                         allowed=f"at most {own['ttlMs']}")  # fmt: skip
+    return comparison
+
+
+def page_scopes(bench: RelayBench) -> Comparison:
+    """Walk along the pages of lists; all pages of one have the same scope.
+
+    Raises NotApplicable if no list has several pages.
+    """
+    comparison = Comparison()
+    bench.served("stateless")
+    for method in LISTS:
+        scopes: list[Any] = []
+        cursor: Any = None
+        while len(scopes) < MOST_PAGES:
+            asked = {} if cursor is None else {"cursor": cursor}
+            result = _result(bench, bench.through, method, asked)
+            scopes.append(result.get("cacheScope"))
+            if (cursor := result.get("nextCursor")) is None:
+                break
+        if len(scopes) > 1:
+            same = [scopes[:1] * len(scopes)]
+            comparison.one_of(f"scopes of the pages of {method}", scopes, same, breaks=[PAGES])
+    if not comparison.looked:
+        raise NotApplicable("no list has several pages")
+    return comparison
+
+
+def _read(bench: RelayBench, uri: str, token: str) -> str | None:
+    """Read a resource with that Authorization, by a retry if it asks; return its text.
+
+    Of a client that is asked the text is that of the first reading, and "" if it only is asked now.
+    None if it is refused.
+    """
+    with closing(bench.relay.stateless(bench.through)) as client:
+        own = {"own_meta": meta(clientCapabilities=CAPABILITIES)}
+        headers = {"Authorization": token}
+        result = client.ask("resources/read", {"uri": uri}, headers=headers, **own).answer
+        shown: Any = result.get("result")
+        if isinstance(shown, dict) and shown.get("inputRequests"):
+            if token == TOKENS[1]:
+                return ""
+            params = {
+                "uri": uri,
+                "inputResponses": dict.fromkeys(shown["inputRequests"], GIVEN),
+                **{name: shown[name] for name in ("requestState",) if name in shown},
+            }
+            shown = client.ask("resources/read", params, headers=headers, **own).answer
+            shown = shown.get("result")
+    contents = shown.get("contents") if isinstance(shown, dict) else None
+    return str(contents[0].get("text")) if contents else None
+
+
+def _result(
+    bench: RelayBench, side: Side, method: str, params: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the result of a request of 2026-07-28; empty if there is none."""
+    with closing(bench.relay.stateless(side)) as client:
+        result = client.ask(method, params).answer.get("result")
+    return result if isinstance(result, dict) else {}

@@ -1,0 +1,394 @@
+"""Comparisons of requests to upstreams of each era: their order, their `_meta`, their headers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.offers import DATA, LATER, TELLING
+from mcp_proxy_conformance.fidelity.requests import TRACE
+from mcp_proxy_conformance.fidelity.stages import MARKED, WRONGLY_MARKED
+from mcp_proxy_conformance.fidelity.stateless_client import meta
+from mcp_proxy_conformance.fidelity.way_back import CANCELLATION, connected
+from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.upstream.journal import Arrival
+from mcp_proxy_conformance.upstream.relayed_stateless import CLOSED
+from mcp_proxy_conformance.upstream.stateless_rules import (
+    PARAM,
+    at_path,
+    claims,
+    marks_of,
+    meta_fault,
+    meta_of,
+    misfits,
+)
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.client import Wire
+from mcp_proxy_conformance.wire.jsonrpc import dumps
+from mcp_proxy_conformance.wire.revisions import LATEST_STATELESS, META_VERSION, header_value
+
+HANDSHAKE, HOP, TRACED = "RLY.era.tools.handshake", "RLY.era.meta.hop", "RLY.era.meta.trace"
+FITTING, MIRRORED = "RLY.era.headers.recomputed", "RLY.era.headers.param"
+FORWARDED, REJECTED = "RLY.era.headers.forwarded", "RLY.era.headers.rejected"
+EMPTY_CURSOR, FETCHED = "RLY.tools.paging.empty-cursor", "RLY.tools.schema.no-fetch"
+FORM = "RLY.back.cancel.form"
+INITIALIZED = "notifications/initialized"
+UNKNOWN_PARAM, UNKNOWN_VALUE = "Mcp-Param-Unknown", "a value, 1=2"
+TRACES: Sequence[Mapping[str, str]] = (
+    {"traceparent": TRACE, "tracestate": "vendor=a:1,other@x=b", "baggage": "user=u%20v;p=1,k=v"},
+    {},
+)
+"""Trace contexts that clients send: one, and none."""
+_BAGGAGE = (
+    r"[ \t]*[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*=[ \t]*[!#-+\--:<-\[\]-~]*"
+    r"(?:[ \t]*;[ \t]*[^,;]+)*[ \t]*"
+)
+_STATE = r"[ \t]*(?:[a-z0-9][a-z0-9_*/@-]{0,255}=[ -+\--<>-~]{1,256})?[ \t]*"
+TRACE_FORMS: Mapping[str, re.Pattern[str]] = {
+    "traceparent": re.compile(
+        r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?"
+    ),
+    "tracestate": re.compile(f"{_STATE}(?:,{_STATE})*"),
+    "baggage": re.compile(f"{_BAGGAGE}(?:,{_BAGGAGE})*"),
+}
+"""Forms of W3C's recommendations."""
+ARGUMENTS: Sequence[Mapping[str, Any]] = (
+    {"region": "us-west1", "count": 42, "sure": False, "query": "SELECT 1"},
+    {"region": " padded “ü”\n", "count": -7, "sure": True, "place": {"city": "=?base64?QQ==?="}},
+    {"region": None, "place": {}, "query": "region"},
+    {},
+)
+"""Arguments of the tool `marked`: plain ones, such as need encoding, null, and none."""
+ARRIVES_S = 3.0
+
+
+def handshakes(bench: RelayBench) -> Comparison:
+    """List as new clients of each era; every session of the upstream has begun by a handshake.
+
+    Everything that it has got since it was started is looked at. Requests of 2026-07-28, by which
+    a relay finds out its era, are left out.
+    """
+    comparison = Comparison()
+    for wire in bench.served():
+        bench.through.client(wire=wire).request("tools/list")
+    early: list[str] = []
+    began: dict[str, str] = {}
+    for each in bench.through.server.journal.since():
+        message = json.loads(each.raw) if each.raw else {}
+        if not each.method or claims(each.headers, message) or each.method == "server/discover":
+            continue
+        is_post = each.line.startswith("POST") or not each.line
+        if is_post and "method" in message and not _is_in_order(each, began):
+            early.append(each.method)
+    if not began:
+        raise Inconclusive("the upstream has got no handshake")
+    comparison.one_of("requests before the handshake", early, [[]], breaks=[HANDSHAKE])
+    return comparison
+
+
+def _is_in_order(each: Arrival, began: dict[str, str]) -> bool:
+    """Note a request's or notification's session in `began`; return whether it may come there.
+
+    `initialize` comes first, over HTTP before there is a session; then `initialized`. A ping may
+    come at any time after the first.
+    """
+    if each.method == "initialize":
+        is_first = began.get(each.session) is None
+        began[each.session] = began.get(each.session, each.method)
+        return is_first or not each.session
+    opened = "" if each.line else each.session
+    if began.get(opened) is None or (each.line and not each.session):
+        return False
+    if each.method == INITIALIZED:
+        began[each.session] = INITIALIZED
+    return each.method == "ping" or began.get(each.session) == INITIALIZED
+
+
+def stated(bench: RelayBench) -> Comparison:
+    """List and call as clients of each era; each request upstream states version and capabilities.
+
+    Over HTTP its header states the same version.
+    """
+    comparison = Comparison()
+    for wire in bench.served():
+        bench.needs_tool("echo")
+        arrived = _arrived(bench, partial(_listed_and_called, bench, wire))
+        wrong = [f"{each.method}: {fault}" for each in arrived if (fault := _unstated(each))]
+        comparison.one_of(f"requests for a {wire} client", wrong, [[]], breaks=[HOP])
+    return comparison
+
+
+def traces(bench: RelayBench) -> Comparison:
+    """Call with trace context and without, as clients of each era; what arrives has W3C's form."""
+    comparison = Comparison()
+    for wire in bench.served():
+        bench.needs_tool("echo")
+        for given in TRACES:
+            arrived = _arrived(bench, partial(_called, bench, wire, "echo", {}, given))
+            found = meta_of(json.loads(arrived[-1].raw))
+            wrong = {
+                name: found[name]
+                for name, form in TRACE_FORMS.items()
+                if name in found and not form.fullmatch(str(found[name]))
+            }
+            comparison.one_of(
+                f"malformed trace context, for a {wire} client that sends {', '.join(given)}",
+                wrong, [{}], breaks=[TRACED],
+            )  # fmt: skip
+    return comparison
+
+
+def fitting_headers(bench: RelayBench) -> Comparison:
+    """List, call, read and get prompts as clients of each era; headers upstream fit the bodies.
+
+    Raises NotApplicable unless the upstream is reached over HTTP.
+    """
+    comparison = Comparison()
+    for wire in bench.served():
+        _needs_http(bench)
+        bench.needs_tool("echo")
+        wrong = {
+            f"{each.method}: {text}"
+            for each in _arrived(bench, partial(_used, bench, wire))
+            if claims(each.headers, message := json.loads(each.raw))
+            for text in misfits(each.headers, message, {})
+        }
+        comparison.one_of(f"for a {wire} client", sorted(wrong), [[]], breaks=[FITTING])
+    return comparison
+
+
+def mirrored_arguments(bench: RelayBench) -> Comparison:
+    """Call a tool with marked arguments as clients of each era; the upstream gets their headers.
+
+    Plain values, such as need encoding, null and none are tried; no argument without a mark may
+    have a header. Raises NotApplicable unless the upstream is reached over HTTP.
+    """
+    comparison = Comparison()
+    marks = marks_of({"inputSchema": MARKED})
+    for wire in bench.served():
+        _needs_http(bench)
+        bench.needs_tool("marked")
+        for arguments in ARGUMENTS:
+            act = partial(_called, bench, wire, "marked", arguments)
+            call = _arrived(bench, act, "tools/call")[-1]
+            known = {PARAM + mark.lower() for mark in marks}
+            wrong = [
+                text for text in misfits(call.headers, json.loads(call.raw), marks)
+                if text.startswith(PARAM)
+            ]  # fmt: skip
+            names = {name.lower() for name, _ in call.headers}
+            wrong += sorted(name for name in names - known if name.startswith(PARAM))
+            comparison.one_of(
+                f"{dumps(arguments).decode()}, for a {wire} client", wrong, [[]], breaks=[MIRRORED]
+            )  # fmt: skip
+    return comparison
+
+
+def forwarded_header(bench: RelayBench) -> Comparison:
+    """Send a header for an argument that no tool explains; the upstream gets it.
+
+    Raises NotApplicable unless both connections are of 2026-07-28 and over HTTP.
+    """
+    comparison = Comparison()
+    bench.served("stateless")
+    _needs_http(bench)
+    bench.needs_tool("echo")
+
+    def act() -> None:
+        """Call a tool with the header."""
+        with closing(bench.relay.stateless(bench.through)) as client:
+            params = {"name": bench.through.name_of("echo"), "arguments": {}}
+            client.ask("tools/call", params, headers={UNKNOWN_PARAM: UNKNOWN_VALUE})
+
+    call = _arrived(bench, act, "tools/call")[-1]
+    if not claims(call.headers, json.loads(call.raw)):
+        raise NotApplicable("the upstream is asked in another era")
+    found = [value for name, value in call.headers if name.lower() == UNKNOWN_PARAM.lower()]
+    comparison.one_of(UNKNOWN_PARAM, found, [[UNKNOWN_VALUE]], breaks=[FORWARDED])
+    return comparison
+
+
+def rejected_tools(bench: RelayBench) -> Comparison:
+    """List tools of which some have marks that break the rules; these are left out.
+
+    Raises NotApplicable unless the upstream is reached over HTTP.
+    """
+    comparison = Comparison()
+    for wire in bench.served():
+        _needs_http(bench)
+        names = bench.through.list_anew(bench.through.main_of(wire)).names
+        if bench.through.name_of("page_1") not in names:
+            raise Inconclusive("a tool without marks is not listed")
+        listed = sorted({*map(bench.through.bare, names)} & {*WRONGLY_MARKED})
+        comparison.one_of(f"tools for a {wire} client", listed, [[]], breaks=[REJECTED])
+    return comparison
+
+
+def empty_cursor(bench: RelayBench) -> Comparison:
+    """List as clients of each era; the tools of the page that has an empty cursor are listed.
+
+    Raises Inconclusive if not even the first page's are, or the direct way does not show them.
+    """
+    comparison = Comparison()
+    if "page_2" not in bench.direct.listing().names:
+        raise Inconclusive("the direct way does not show the page of the empty cursor")
+    for wire in bench.served():
+        names = bench.through.list_anew(bench.through.main_of(wire)).names
+        if bench.through.name_of("page_1") not in names:
+            raise Inconclusive("the tools of the first page are not listed")
+        comparison.truth(
+            f"tools for a {wire} client", list(names),
+            holds=bench.through.name_of("page_2") in names,
+            allowed="those of the page that has an empty cursor too", breaks=[EMPTY_CURSOR],
+        )  # fmt: skip
+    return comparison
+
+
+def fetched_schemas(bench: RelayBench) -> Comparison:
+    """List and call a tool whose schema refers to a URL of the upstream's host; it is not fetched.
+
+    Raises Inconclusive if the relay lists none of the stage's tools.
+    """
+    comparison = Comparison()
+    for wire in bench.served():
+        bench.through.list_anew(bench.through.main_of(wire))
+        _called(bench, wire, "pointing", {"note": "x"})
+        _called(bench, wire, "page_1", {})
+    journal = bench.through.server.journal
+    if not journal.calls(0, "page_1"):
+        raise Inconclusive("no call reached the upstream")
+    fetched = sorted({each.line for each in journal.since() if " /schema/" in each.line})
+    comparison.one_of("requests of schemas", fetched, [[]], breaks=[FETCHED])
+    return comparison
+
+
+def cancellation_form(bench: RelayBench) -> Comparison:
+    """Cancel a call as clients of each era; an upstream over HTTP sees its stream closed.
+
+    It gets no notification, which is the form of stdio. Raises NotApplicable if no cancellation
+    reaches it.
+    """
+    comparison = Comparison()
+    reached = False
+    for wire in bench.served():
+        _needs_http(bench)
+        bench.needs_tool(TELLING)
+        journal = bench.through.server.journal
+        mark = journal.mark()
+        _cancelled(bench, wire)
+        told = len(journal.since(mark, CANCELLATION))
+        reached = reached or bool(told or journal.since(mark, CLOSED))
+        comparison.one_of(
+            f"cancellations by notification, for a {wire} client", told, [0], breaks=[FORM]
+        )
+    if not reached:
+        raise NotApplicable("no cancellation reaches the upstream")
+    return comparison
+
+
+def _cancelled(bench: RelayBench, wire: Wire) -> None:
+    """Begin a slow call, cancel it as that era does, wait until it ends, and call another tool."""
+    journal, side = bench.through.server.journal, bench.through
+    mark = journal.mark()
+    params = {"name": side.name_of(TELLING), "arguments": {"case": "slow"}}
+    if wire == "stateless":
+        with closing(bench.relay.stateless(side)) as client:
+            exchange = client.begin("tools/call", params)
+            poll(lambda: journal.calls(mark), bool, ARRIVES_S)
+            exchange.cut()
+            _await_end(bench, mark)
+    else:
+        with ThreadPoolExecutor(1) as crew, closing(connected(bench, side)) as listening:
+            crew.submit(listening.request, "tools/call", params, "slow call")
+            poll(lambda: journal.calls(mark), bool, ARRIVES_S)
+            listening.notify(CANCELLATION, {"requestId": "slow call"})
+            _await_end(bench, mark)
+
+
+def _await_end(bench: RelayBench, mark: int) -> None:
+    """Wait for a sign of the cancellation at the upstream, then call another tool as a marker."""
+    journal = bench.through.server.journal
+    poll(
+        lambda: [*journal.since(mark, CANCELLATION), *journal.since(mark, CLOSED)], bool, ARRIVES_S
+    )
+    bench.through.call("echo", client=bench.through.main_of(bench.served()[0]))
+
+
+def _listed_and_called(bench: RelayBench, wire: Wire) -> None:
+    """List the tools, and call one, as a client of an era."""
+    bench.through.main_of(wire).request("tools/list")
+    _called(bench, wire, "echo", {})
+
+
+def _used(bench: RelayBench, wire: Wire) -> None:
+    """List and call tools, read resources and get a prompt, as a client of an era."""
+    _listed_and_called(bench, wire)
+    client = bench.through.main_of(wire)
+    for uri in (DATA, LATER):
+        client.request("resources/read", {"uri": uri})
+    client.request("prompts/get", {"name": "plain"})
+
+
+def _called(
+    bench: RelayBench, wire: Wire, tool: str, arguments: Mapping[str, Any],
+    given: Mapping[str, str] | None = None,
+) -> None:  # fmt: skip
+    """Call a tool as a client of an era, with these members of `_meta`, and headers that fit it."""
+    side = bench.through
+    params: dict[str, Any] = {"name": side.name_of(tool), "arguments": arguments}
+    if wire == "handshake":
+        members = {"_meta": given} if given else {}
+        side.asked("tools/call", dumps(params | members), client=side.main_of(wire))
+        return
+    headers = {
+        f"Mcp-Param-{mark}": header_value(value if isinstance(value, str) else json.dumps(value))
+        for mark, path in marks_of({"inputSchema": MARKED}).items()
+        if tool == "marked" and (value := at_path(arguments, path)) is not None
+    }
+    with closing(bench.relay.stateless(side)) as client:
+        client.ask("tools/call", params, own_meta=meta() | dict(given or {}), headers=headers)
+
+
+def _arrived(
+    bench: RelayBench, act: Callable[[], None], method: str | None = None
+) -> Sequence[Arrival]:
+    """Return the requests, of one method or of all, that reach the upstream while `act` is done.
+
+    What is refused is among them; a handshake that is tried is not. Inconclusive if there are none.
+    """
+    mark = bench.through.server.journal.mark()
+    act()
+    arrived = [
+        each
+        for each in bench.through.server.journal.since(mark, method)
+        if each.method not in ("initialize", CLOSED)
+        and each.line.startswith("POST") | (not each.line)
+        and b'"id"' in each.raw
+    ]
+    if not any(each.method == "tools/call" for each in arrived):
+        raise Inconclusive("the call did not reach the upstream")
+    return arrived
+
+
+def _unstated(each: Arrival) -> str:
+    """Return what a request does not state of 2026-07-28 as it has to; empty if nothing."""
+    message = json.loads(each.raw)
+    if (fault := meta_fault(message)) is not None:
+        return fault.message
+    versions = [value for name, value in each.headers if name.lower() == "mcp-protocol-version"]
+    if each.line and versions != [meta_of(message)[META_VERSION]]:
+        return f"the header states {', '.join(versions) or 'nothing'}, not {LATEST_STATELESS}"
+    return ""
+
+
+def _needs_http(bench: RelayBench) -> None:
+    """Raise NotApplicable unless the relay reaches its upstream over HTTP."""
+    if not bench.reaches_by_http:
+        raise NotApplicable("the relay reaches its upstream over stdio")

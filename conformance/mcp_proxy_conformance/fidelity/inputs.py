@@ -1,0 +1,302 @@
+"""Comparisons of input that an upstream asks for: in results since 2026-07-28, else by request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from mcp_proxy_conformance.fidelity import exact_json
+from mcp_proxy_conformance.fidelity.bench import RelayBench, record
+from mcp_proxy_conformance.fidelity.exact_json import ABSENT
+from mcp_proxy_conformance.fidelity.offers import ASKED, TELLING
+from mcp_proxy_conformance.fidelity.side import Side
+from mcp_proxy_conformance.fidelity.stateless_client import Exchange, StatelessClient, meta
+from mcp_proxy_conformance.fidelity.way_back import EVERYTHING, FIRST, answers_at, called, connected
+from mcp_proxy_conformance.upstream.journal import Arrival
+from mcp_proxy_conformance.upstream.relayed_stateless import StatelessServer
+from mcp_proxy_conformance.upstream.stateless_rules import (
+    HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    meta_of,
+)
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.client import Wire
+from mcp_proxy_conformance.wire.revisions import META_CAPABILITIES, UNSUPPORTED_REVISION
+
+CROSSES, FINISHED = "RLY.era.elicit.crosses", "RLY.era.elicit.finished"
+STATE, FORGED, OWN = "RLY.era.elicit.state", "RLY.era.elicit.state-forged", "RLY.era.error.own"
+ELICIT = "elicitation/create"
+CAPABILITIES: Mapping[str, Any] = {"elicitation": {}}
+GIVEN = json.loads(b"{" + FIRST[ELICIT] + b"}")["result"]
+"""The answer of clients to an elicitation."""
+
+
+def crossing(bench: RelayBench) -> Comparison:
+    """Elicit from clients of each era that declare it; question and answer cross by value.
+
+    What the relay does not declare upstream is left out; NotApplicable if that is everything.
+    Raises Inconclusive if a call does not reach the upstream.
+    """
+    comparison = Comparison()
+    for wire in bench.served():
+        bench.needs_tool(TELLING)
+        mark = bench.through.server.journal.mark()
+        question, answer = _elicited(bench, wire)
+        calls = bench.through.server.journal.calls(mark)
+        if not calls:
+            raise Inconclusive("the call did not reach the upstream")
+        if "elicitation" not in _declared(bench.through, calls[0]):
+            continue
+        place = f"elicitation of a {wire} client"
+        asked = exact_json.read(json.dumps(ASKED[ELICIT]).encode())
+        record(comparison, f"{place}: the question", asked, question, (CROSSES,), additions=True)
+        given = exact_json.read(json.dumps(GIVEN).encode())
+        at_upstream = _answer_upstream(bench.through, mark)
+        record(comparison, f"{place}: at the upstream", given, at_upstream, (CROSSES,),
+               additions=True)  # fmt: skip
+        comparison.truth(f"{place}: the result", answer, holds="result" in answer,
+                         allowed="a result", breaks=[CROSSES])  # fmt: skip
+    if not comparison.looked:
+        raise NotApplicable("elicitation is not declared upstream", cause="not_declared")
+    return comparison
+
+
+def unfinished(bench: RelayBench) -> Comparison:
+    """Have the upstream ask in its result; a client of the handshake era gets no such result.
+
+    Clients that declare everything and nothing are tried. Raises NotApplicable if the upstream is
+    told of no client that it can ask.
+    """
+    comparison = Comparison()
+    bench.served("handshake")
+    bench.needs_tool(TELLING)
+    server = bench.through.server
+    assert isinstance(server, StatelessServer)
+    for capabilities in (EVERYTHING, b"{}"):
+        given = len(server.states)
+        with closing(connected(bench, bench.through, capabilities)) as client:
+            client.answers |= FIRST
+            answer = called(bench.through, client, ELICIT)
+        if len(server.states) == given:
+            continue
+        result = answer.get("result", {})
+        comparison.truth(
+            f"the result for a client that declares {capabilities.decode()}", result,
+            holds=result.get("resultType") != "input_required" and "inputRequests" not in result
+            and "requestState" not in result and ("content" in result or "error" in answer),
+            allowed="a finished one, or an error", breaks=[FINISHED],
+        )  # fmt: skip
+    if not comparison.looked:
+        raise NotApplicable("the upstream is told of no client that it can ask")
+    return comparison
+
+
+def states(bench: RelayBench) -> Comparison:
+    """Elicit by two calls, and answer both; each retry has its state, under a new id.
+
+    A call that elicits nothing has none. Raises NotApplicable if the upstream asks nothing.
+    """
+    comparison = Comparison()
+    server = bench.through.server
+    assert isinstance(server, StatelessServer)
+    for wire in bench.served():
+        bench.needs_tool(TELLING)
+        mark, before = server.journal.mark(), {*server.states}
+        if wire == "stateless":
+            _two_retried(bench)
+        else:
+            for name in ("a", "b"):
+                with closing(connected(bench, bench.through, EVERYTHING)) as client:
+                    client.answers |= FIRST
+                    params = {"name": bench.through.name_of(TELLING), "arguments": _asking(name)}
+                    client.request("tools/call", params)
+        bench.through.call("echo", client=bench.through.main_of(wire))
+        issued = {
+            state: about["arguments"].get("call")
+            for state, about in server.states.items()
+            if state not in before
+        }
+        if not issued:
+            continue
+        _compare_states(comparison, wire, server.journal.since(mark, "tools/call"), issued)
+    if not comparison.looked:
+        raise NotApplicable("the upstream is told of no client that it can ask")
+    return comparison
+
+
+def forged_states(bench: RelayBench) -> Comparison:
+    """Retry with states that were altered, in the middle and by their second half; none finishes.
+
+    Raises NotApplicable if the client gets no state.
+    """
+    comparison = Comparison()
+    bench.served("stateless")
+    bench.needs_tool(TELLING)
+    with closing(bench.relay.stateless(bench.through)) as client:
+        for kind in ("one letter", "the second half"):
+            exchange = _asked(bench, client, kind)
+            state = _result(exchange).get("requestState")
+            if not isinstance(state, str):
+                continue
+            half = len(state) // 2
+            other = "A" if state[half : half + 1] != "A" else "B"
+            forged = state[:half] + (other + state[half + 1 :] if kind == "one letter" else "")
+            answer = _retried(bench, client, kind, exchange, forged).answer
+            result = answer.get("result")
+            is_finished = isinstance(result, dict) and "content" in result
+            comparison.truth(
+                f"a retry whose state lost {kind}", answer, breaks=[FORGED],
+                holds=not is_finished or bool(result and result.get("isError")),
+                allowed="an error, or the question again",
+            )  # fmt: skip
+    if not comparison.looked:
+        raise NotApplicable("the client gets no state")
+    return comparison
+
+
+def own_errors(bench: RelayBench) -> Comparison:
+    """Send requests without fault as a client of 2026-07-28; none is refused as faulty.
+
+    One calls a tool that needs a capability, which it declares. Raises Inconclusive if the direct
+    way does not answer one by a result.
+    """
+    comparison = Comparison()
+    bench.served("stateless")
+    bench.needs_tool(TELLING)
+    requests: Sequence[tuple[str, Mapping[str, Any]]] = (
+        ("tools/call", {"name": TELLING, "arguments": {"case": "needing"}}),
+        ("tools/call", {"name": "echo", "arguments": {}}),
+        ("resources/read", {"uri": "memo://notes/1"}),
+    )
+    for method, params in requests:
+        direct, through = (_ask(bench, side, method, params) for side in _ways(bench))
+        if "result" not in direct.answer:
+            raise Inconclusive(f"the direct way does not answer {method}")
+        wrong = [HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_REVISION]
+        comparison.truth(
+            f"{method} of {params.get('name', 'a resource')}", through.answer,
+            holds=through.code not in wrong, allowed="no error about the client's request",
+            breaks=[OWN],
+        )  # fmt: skip
+    return comparison
+
+
+def _ways(bench: RelayBench) -> Sequence[Side]:
+    """Return both ways, of which the direct one leads to a server of 2026-07-28."""
+    return bench.direct, bench.through
+
+
+def _ask(bench: RelayBench, side: Side, method: str, params: Mapping[str, Any]) -> Exchange:
+    """Send a request of 2026-07-28 that declares elicitation; return the finished exchange."""
+    named = {**params, "name": side.name_of(params["name"])} if "name" in params else params
+    with closing(bench.relay.stateless(side)) as client:
+        return client.ask(method, named, own_meta=meta(clientCapabilities=CAPABILITIES))
+
+
+def _asking(call: str) -> Mapping[str, Any]:
+    """Return the arguments of a call that elicits; `call` sets it apart from others."""
+    return {"case": ELICIT, "call": call}
+
+
+def _asked(bench: RelayBench, client: StatelessClient, call: str) -> Exchange:
+    """Call a tool that elicits, declaring that; return the finished exchange."""
+    params = {"name": bench.through.name_of(TELLING), "arguments": _asking(call)}
+    return client.ask("tools/call", params, own_meta=meta(clientCapabilities=CAPABILITIES))
+
+
+def _retried(
+    bench: RelayBench, client: StatelessClient, call: str, exchange: Exchange, state: Any
+) -> Exchange:
+    """Retry a call with that state, and the answers to what its exchange asked for."""
+    questions = _result(exchange).get("inputRequests", {})
+    params: dict[str, Any] = {
+        "name": bench.through.name_of(TELLING),
+        "arguments": _asking(call),
+        "inputResponses": dict.fromkeys(questions, GIVEN),
+    }
+    if state is not None:
+        params["requestState"] = state
+    return client.ask("tools/call", params, own_meta=meta(clientCapabilities=CAPABILITIES))
+
+
+def _two_retried(bench: RelayBench) -> None:
+    """Elicit as two clients of 2026-07-28, then retry both calls, the second one first."""
+    with (
+        closing(bench.relay.stateless(bench.through)) as one,
+        closing(bench.relay.stateless(bench.through)) as other,
+    ):
+        asked = {"a": (one, _asked(bench, one, "a")), "b": (other, _asked(bench, other, "b"))}
+        for call, (client, exchange) in reversed(asked.items()):
+            _retried(bench, client, call, exchange, _result(exchange).get("requestState"))
+
+
+def _result(exchange: Exchange) -> Mapping[str, Any]:
+    """Return the result of an exchange; empty if it is an error, or none."""
+    result = exchange.answer.get("result")
+    return result if isinstance(result, dict) else {}
+
+
+def _compare_states(
+    comparison: Comparison, wire: Wire, calls: Sequence[Arrival], issued: Mapping[str, Any]
+) -> None:
+    """Compare the states of the calls at the upstream with those that it has given for them."""
+    for call in (None, "a", "b"):
+        mine = [
+            each for each in calls if (each.params().get("arguments") or {}).get("call") == call
+        ]
+        found = [
+            each.params().get("requestState")
+            for each in mine
+            if "requestState" in each.params() or "inputResponses" in each.params()
+        ]
+        allowed = [state for state, about in issued.items() if about == call and call is not None]
+        place = f"a {wire} client: states with call {call or 'that asks nothing'}"
+        comparison.truth(place, found, holds=not {*found} - {*allowed}, allowed=allowed,
+                         breaks=[STATE])  # fmt: skip
+        ids = [json.dumps(json.loads(each.raw).get("id")) for each in mine]
+        comparison.one_of(f"{place}: ids used twice", len(ids) - len({*ids}), [0], breaks=[STATE])
+
+
+def _elicited(bench: RelayBench, wire: Wire) -> tuple[Any, Mapping[str, Any]]:
+    """Elicit from a client of an era; return (the question's params, exactly, its last answer).
+
+    The params are ABSENT if nothing was asked.
+    """
+    if wire == "handshake":
+        with closing(connected(bench, bench.through, EVERYTHING)) as client:
+            client.answers |= FIRST
+            answer = called(bench.through, client, ELICIT)
+            asked = client.received(ELICIT)
+            return (asked[0].exact if asked else ABSENT), answer
+    with closing(bench.relay.stateless(bench.through)) as client:
+        exchange = _asked(bench, client, "a")
+        questions = _result(exchange).get("inputRequests", {})
+        if not questions:
+            return ABSENT, exchange.answer
+        raw = exact_json.read(exchange.received("")[-1].raw)
+        path = ("result", "inputRequests", next(iter(questions)), "params")
+        state = _result(exchange).get("requestState")
+        answer = _retried(bench, client, "a", exchange, state).answer
+        return exact_json.at(raw, path), answer
+
+
+def _declared(side: Side, call: Arrival) -> Mapping[str, Any]:
+    """Return the capabilities that the upstream was told of for a call."""
+    if isinstance(side.server, StatelessServer):
+        declared = meta_of(json.loads(call.raw)).get(META_CAPABILITIES)
+        return declared if isinstance(declared, dict) else {}
+    return side.server.talk.declared.get(call.session, {})
+
+
+def _answer_upstream(side: Side, mark: int) -> Any:
+    """Return the first answer to an elicitation that arrived at the upstream; ABSENT without."""
+    for each in side.server.journal.since(mark, "tools/call"):
+        params = exact_json.at(exact_json.read(each.raw), ("params",))
+        given = exact_json.at(params, ("inputResponses",))
+        if given is not ABSENT and (values := [value for _, value in given]):
+            return values[0]
+    answers = answers_at(side, mark)
+    return exact_json.at(answers[0], ("result",)) if answers else ABSENT
