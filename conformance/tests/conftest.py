@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -23,6 +24,8 @@ from mcp_proxy_mutants.proxy.featureless import FEATURELESS
 
 Recorded = Callable[[Changed], Recording]
 os.environ.setdefault("MCP_PROXY_CONFORMANCE_PROCESSES", "1")  # tests already run side by side
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of hundreds of processes would compile anew
+gc.set_threshold(100_000, 50, 100)  # thousands of collected tests are no garbage
 # On a busy machine an example may take long; a test that gives its own health checks repeats this.
 TOO_SLOW = hypothesis.HealthCheck.too_slow
 hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[TOO_SLOW])

@@ -112,12 +112,12 @@ def runs_asked_for(
     folder: Path,
     at_once: int,
 ) -> dict[str, T]:
-    """Call `run` for each known kind that a test of the session has as its parameter `kind`.
+    """Call `run` for each known kind that a test of the module has as its parameter `kind`.
 
     It gets the kind and a folder of its own below `folder`; `at_once` calls run at a time. Return
     what it returned, by kind.
     """
-    items = request.session.items
+    items = [item for item in request.session.items if item.path == request.path]
     kinds = {item.callspec.params.get("kind") for item in items if hasattr(item, "callspec")}
     names = [name for name in known if name in kinds]
     with ThreadPoolExecutor(at_once) as crew:
