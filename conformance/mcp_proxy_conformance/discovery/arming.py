@@ -139,9 +139,9 @@ class Prover:
         return max(1.0, left) if not self.armed.called else self.started.target.ready_s
 
     def page_left_out(self, key: ToolKey) -> bool:
-        """Whether the target has shown tools of the tool's server, but not asked for its page.
+        """Whether the target lists tools of this server, but never fetched the page with this tool.
 
-        Not before 2 s have passed since it showed the first of them.
+        False until 2 s after it first listed one of them.
         """
         shown_at = self._shown_at.get(key.server, time.monotonic())
         unasked = self.started.servers[key.server].unasked_page(key.tool)
@@ -434,10 +434,11 @@ class Stepper:
                 self.prover.show([key])
 
     def _confirm_refresh(self, server: str) -> None:
-        """Refresh a server until its new and changed tools are refused; call a trusted one's new.
+        """Refresh an untrusted server until calls of its new and changed tools are refused.
 
-        It is waited ten times as long as for the slowest refresh that the target followed,
-        from 3 s to the ready time; after one that it did not follow, not at all.
+        A trusted server's new tools are called instead, as they are not locked. The wait is ten
+        times that for the slowest refresh that the target followed, from 3 s to the ready time;
+        none after a refresh that it did not follow.
         """
         steps = self._unseen.pop(server, [])
         trusted = self.prover.world.server(server).trusted
@@ -460,7 +461,7 @@ class Stepper:
                     self._followed_s.append(time.monotonic() - began)
 
     def _patience(self) -> float:
-        """Return the seconds until a refresh counts as not followed."""
+        """Return the seconds after which a refresh counts as not followed by the target."""
         if self._unfollowed:
             return 0.0
         ready = self.started.target.ready_s

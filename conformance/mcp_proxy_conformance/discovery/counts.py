@@ -55,8 +55,8 @@ def integral(value: Any) -> bool:
 def judged(bench: Bench) -> tuple[str, ...]:
     """Return the servers whose counts can be judged: on, not quarantined, all their locks proven.
 
-    If none of them has a locked tool, raises Inconclusive, or NotApplicable if locks were
-    skipped as undeclared or refused.
+    If none of them has a locked tool, raises NotApplicable where locks were skipped as undeclared
+    or refused by the operator side, else Inconclusive.
     """
     doubtful = set(bench.armed.doubtful)
     doubtful |= {k.server for k, s in bench.states.items() if s.server_off or s.quarantined}

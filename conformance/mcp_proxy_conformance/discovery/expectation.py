@@ -615,7 +615,7 @@ def _compare_call(case: Case, bench: Bench, *, way: int) -> Comparison:
     """Call the case's tool; compare whether its upstream saw it, and the refusal's text.
 
     The text is compared for its class, for its pointer to the flag, and with texts of another
-    class.
+    class. Inconclusive if another class's text is needed and no tool is locked so alone.
     """
     compared, then = Comparison(), case.then.rejection
     tool = key(case.when.tool or "")

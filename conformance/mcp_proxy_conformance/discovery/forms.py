@@ -80,9 +80,9 @@ def unequal(
 ) -> dict[str, tuple[ByteDifference, ...]]:
     """Send each request with the flag absent and false; return what differs, by request in words.
 
-    Requests with equal answers are left out. All are sent with the flag true first, so that
-    what this leaves shows in both forms. `apart`: each call has its own session. Inconclusive
-    if answers without the flag differ in more than single values.
+    Requests with equal answers are left out. Each is first sent with the flag true, so that any
+    effect of that is on both forms. `apart`: each call has its own session. Inconclusive if answers
+    without the flag differ in more than single values.
     """
     requests = list(requests)
     for request in requests:

@@ -32,8 +32,8 @@ TIMES = ("began", "seconds", "python", "requests", "command")
 def render(report: Report) -> str:
     """Return the brief report as JSON, one clause, result and message a line; it reads as before.
 
-    Verdicts, findings and reasons are those of the report; its causes are computed again when it is
-    read. Kept messages are those that its page shows, of one failure a clause, with the shown part
+    Verdicts, findings and reasons are those of the report; the reader computes its causes again.
+    Kept messages are those that the HTML page shows, of one failure a clause, with the shown part
     of each body. Credentials that the suite planted are redacted.
     """
     results, messages = _results(report)
@@ -76,7 +76,10 @@ def _results(report: Report) -> tuple[list[Result], dict[str, ReportedMessage]]:
 
 
 def _brief(result: Result, messages: tuple[str, ...]) -> Result:
-    """Return the result with these messages only; a settled one without what repeats itself."""
+    """Return the result with these messages only, and without what the report repeats elsewhere.
+
+    A result that passed or does not apply loses its evidence too; all lose times and commands.
+    """
     told = result.verdict in TOLD
     return msgspec.structs.replace(
         result,
@@ -101,7 +104,7 @@ def _shown(
 
 
 def _cut(message: ReportedMessage, row: ShownMessage) -> ReportedMessage:
-    """Return the message with the shown part of its body, and the headers that matter."""
+    """Return the message with the shown part of its body, and only headers that `curl` sends."""
     body = row.before.removeprefix("… ") + row.marked + row.after
     left_out = len(message.body.encode(errors="replace")) - len(body.encode(errors="replace"))
     return msgspec.structs.replace(

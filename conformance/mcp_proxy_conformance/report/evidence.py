@@ -97,9 +97,9 @@ def _facts(found: Iterable[Difference]) -> Iterator[Fact]:
 def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Guilty, ...]:
     """Return the messages of a failed or waived result that show the failure; () for others.
 
-    They are answers that findings name, else those with an observed text; else a request of the
-    suite that is the last message; else the last of the answers to calls that fit the first finding
-    best, else the target's last message.
+    They are answers that findings name, else those with an observed text; without any, a request of
+    the suite that is the last message, as unanswered; else the last of the answers to calls that
+    fit the first finding best; else the target's last message.
     """
     if result.verdict not in ("fail", "waived"):
         return ()
@@ -224,7 +224,7 @@ class ShownMessage:
 class ShownMessages:
     """The messages shown of a result; `holds`: the observed text is in one of the guilty ones.
 
-    `left_out` is the number of the others; `first` is that of the first guilty one, or 0.
+    `left_out` is how many are not shown; `first` is the number of the first guilty one, or 0.
     """
 
     rows: tuple[ShownMessage, ...]

@@ -35,7 +35,7 @@ def failures(report: Report, path: Path, columns: int = 0) -> list[Line]:
         ]
         if clause.level == "required" and failed:
             fresh = [result for result in failed if result.name not in shown_under]
-            lines += [*_heading(clause, failed), *_known(failed, shown_under)]
+            lines += [*_heading(clause, failed), *_shown_before(failed, shown_under)]
             lines += _results(fresh, clause.id, report, path, columns)
             shown_under |= {result.name: clause.id for result in fresh}
     return lines
@@ -52,7 +52,7 @@ def _heading(clause: ClauseVerdict, failed: list[Result]) -> list[Line]:
     ]
 
 
-def _known(failed: list[Result], shown_under: dict[str, str]) -> list[Line]:
+def _shown_before(failed: list[Result], shown_under: dict[str, str]) -> list[Line]:
     """Return a line that names the failures shown under earlier clauses, if any, and a blank one.
 
     `shown_under` maps a result's name to the clause.

@@ -117,9 +117,10 @@ def _timing(run: RunRecord) -> dict[str, Any]:
 
 
 def _waivers(run: RunRecord, clauses: Sequence[ClauseVerdict]) -> list[Waiver]:
-    """Return the state of each deviation; none is stale if the run was incomplete or had a fault.
+    """Return the state of each deviation after the run.
 
-    Nor if a clause was observed by no check.
+    None is stale (its failure gone) if the run was incomplete, had an error, or left a clause
+    unobserved: the failure may then still be there.
     """
     unseen = [clause for clause in clauses if not clause.results and clause.verdict == "error"]
     whole = run.state.complete and not unseen and not run.state.faults

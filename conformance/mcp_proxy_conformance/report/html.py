@@ -259,7 +259,7 @@ def anchors(clauses: list[str]) -> list[str]:
 
 
 def colour_of(report: Report) -> str:
-    """Return the verdict in whose colours the headline is: by exit code, for others `error`.
+    """Return the verdict whose colour the headline gets, by exit code; `error` for other codes.
 
     It is `waived` if the run conforms with deviations.
     """
@@ -269,9 +269,9 @@ def colour_of(report: Report) -> str:
 
 
 def _summary(report: Report) -> str:
-    """Return a sentence on the end: how many required clauses pass, or fail or are open.
+    """Return a sentence on the end: how many required clauses were proven, or fail or are open.
 
-    In any other case it is the report's own reason.
+    It is the report's own reason if the run neither conforms nor has such clauses.
     """
     firm = [clause for clause in report.clauses if clause.level == "required"]
     counts = Counter(clause.verdict for clause in firm)

@@ -94,7 +94,7 @@ def _unfinished(report: Report) -> ET.Element:
 def _verdict(result: Result) -> tuple[str, str] | None:
     """Return (XML element of a result's verdict, its `type`); None for what counts as passed.
 
-    Advisory failures count so, and advisory errors unless the suite is to blame.
+    Advisory failures count as passed, and advisory errors unless the suite is to blame.
     """
     match result.verdict, result.level:
         case "not_applicable" | "waived" as word, _:

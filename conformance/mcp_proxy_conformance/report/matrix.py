@@ -68,7 +68,7 @@ class ComparedClause:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """All columns and rows, and the picture of each column's report, None without one."""
+    """Compared reports: columns, rows, and each column's picture, None for a report without one."""
 
     columns: tuple[Column, ...]
     rows: tuple[ComparedClause, ...]
@@ -128,7 +128,7 @@ def _column(number: int, file: str, report: Report) -> Column:
 
 
 def _row(anchor: str, clause: str, columns: list[Column], reports: list[Report]) -> ComparedClause:
-    """Return a clause's row with a cell for each report; `differs` if their words do.
+    """Return a clause's row with a cell for each report; `differs` if their verdicts do.
 
     The level is that of the first report that has the clause.
     """

@@ -1,4 +1,4 @@
-"""Picture of a report: verdicts of the cells in its profile's grid, and cells that changed."""
+"""Picture of a report: a grid, such as locks by what clients see, with verdicts; changed cells."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class _Evidence:
         self._grid = grid
         self._clauses = {clause.id: clause for clause in report.clauses}
         self._results: dict[str, list[Result]] = {}
-        self._told: dict[tuple[int, str], frozenset[str]] = {}
+        self._known_rows: dict[tuple[int, str], frozenset[str]] = {}
         for result in report.results:
             for clause in dict.fromkeys((*result.clauses, *result.observed)):
                 self._results.setdefault(clause, []).append(result)
@@ -157,9 +157,9 @@ class _Evidence:
     ) -> _Judged | None:  # fmt: skip
         """Return the worst verdict on a clause in a row by results that count, and those results.
 
-        Without any it is the clause's own verdict, if no result at all is on it and the
-        basis is not narrow; else None, as for a clause that is untested or not in the
-        report. In a hidden row, a pass that does not tell its rows is inconclusive.
+        Without such a result it is the clause's own verdict, if no result at all is on the clause
+        and the basis is not narrow; else None, as for a clause that is untested or not in the
+        report. In a hidden row, a pass that is on no row in particular is inconclusive.
         """
         clause = self._clauses.get(clause_id)
         if clause is None or clause.cause == "untested":
@@ -187,9 +187,8 @@ class _Evidence:
     def _counts(self, result: Result, basis: Basis, clause: str, row: str) -> bool:
         """Whether a result on a clause counts in this row of a basis.
 
-        One that tells its rows counts in these alone, whatever its stage; any other in all
-        rows of the basis that names its check or stage, else of each basis that names
-        neither.
+        A result on certain rows (`_rows`) counts in these alone, whatever its stage; any other in
+        all rows of the basis that names its check or stage, else of each basis that names neither.
         """
         narrow = self._narrow.get(clause, ())
         rows = self._rows(result, clause)
@@ -204,19 +203,19 @@ class _Evidence:
         return result.stage in basis.stages if basis.stages else not taken
 
     def _rows(self, result: Result, clause: str) -> frozenset[str]:
-        """Return the rows that a result tells on a clause, of those in which the clause is.
+        """Return the rows that a result on a clause is about, of those in which the clause is.
 
-        They are by the locks of the tools or servers that its findings are about, or else
-        its case; of an inconclusive one, those under the lock that had to be revealed
-        first. Empty if unknown.
+        They are by the locks of the tools or servers that its findings are about, or else its case;
+        of an inconclusive one, those under the lock that had to be revealed first. Empty if
+        unknown.
         """
         place = (id(result), clause)
-        if place not in self._told:
-            self._told[place] = self._told_rows(result, clause)
-        return self._told[place]
+        if place not in self._known_rows:
+            self._known_rows[place] = self._rows_of(result, clause)
+        return self._known_rows[place]
 
-    def _told_rows(self, result: Result, clause: str) -> frozenset[str]:
-        """Return the rows that `_rows` looks up, computed."""
+    def _rows_of(self, result: Result, clause: str) -> frozenset[str]:
+        """Compute the rows that `_rows` returns."""
         broken = [finding for finding in result.findings if clause in finding.clauses]
         told = all(finding.about for finding in broken)
         states = {matter.state for finding in broken for matter in finding.about}
@@ -229,7 +228,7 @@ class _Evidence:
 
 
 def _undeclared(cell: Cell) -> Cell:
-    """Return the cell as not applicable, unless it has a failure or was not asked for."""
+    """Return the cell of an undeclared lock: not applicable, unless it fails or was not asked."""
     if cell.verdict in ("fail", "waived", "not_asked"):
         return cell
     return replace(cell, verdict="not_applicable", results=())

@@ -1,4 +1,4 @@
-"""Pins of a target file: statuses that unread texts may convey, and pinned texts in use."""
+"""Pins of a target file (texts by the status they mean): proposed for unread texts, and in use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from mcp_proxy_conformance.report.document import Report
 def pins(report: Report) -> list[str]:
     """Return lines of TOML, a table `pins` with each unread text of required results once.
 
-    Each is under its first status, with a remark on others. [] if there is none.
+    Each is under the status that it was first given for, with a remark on others. [] if there is
+    none.
     """
     statuses: dict[str, list[str]] = {}
     for result in report.results:

@@ -99,9 +99,9 @@ def _to_be_pinned(report: Report) -> list[Line]:
 
 
 def settling(clauses: list[str]) -> str:
-    """Return advice for an inconclusive result without a hint: `explain` of its first clause.
+    """Return advice for an inconclusive result without a hint: to `explain` its first clause.
 
-    Without a clause: to run the suite again.
+    Without a clause, it is to run the suite again.
     """
     if not clauses:
         return "run the suite again"
@@ -184,7 +184,7 @@ def render(
 
 
 def _is_single(report: Report) -> bool:
-    """Whether the causes name no more than one failed or open result."""
+    """Whether the causes cover no more than one failed or open result."""
     names = {name for cause in report.causes for name in (*cause.results, *cause.open_results)}
     return len(names) <= 1
 

@@ -1,4 +1,4 @@
-"""What a load met at its servers, by their logs, and the blame for how it ended."""
+"""Blame for how a load ended, where servers' logs excuse the loader: pages or ports not reached."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def unasked(load: Load) -> str:
 def blames_of(load: Load, server: LoadServer, status: object, reads: Reads) -> tuple[Blame, ...]:
     """Return what is wrong with how the load of a server ended, by what the loader met there.
 
-    Empty if nothing is. A server whose first page was loaded does not break X.failed; a later
-    page that was not asked for is no failure. A contact at a port that refused at first breaks
-    P2.once.
+    Empty if nothing is. A server whose first page was loaded does not break X.failed; a later page
+    that was not asked for is not a failure; a further contact at a port that refused at first
+    breaks P2.once.
     """
     if is_unasked(load, server):
         return ()

@@ -28,7 +28,7 @@ class AnswerFile(SingleFileSnapshotExtension):
     def matches(self, *, serialized_data: bytes, snapshot_data: bytes) -> bool:
         """Whether the contents of two files hold equal answers to the same request.
 
-        Members that vary by themselves are not compared. A stored file that cannot be
+        Members that vary from one answer to the next are not compared. A stored file that cannot be
         parsed is not equal.
         """
         if serialized_data == snapshot_data:

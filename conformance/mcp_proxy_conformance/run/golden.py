@@ -82,10 +82,10 @@ class Golden:
     def __eq__(self, answer: object) -> bool:
         """Whether the answer equals the stored one in all bytes but those that vary by themselves.
 
-        To measure these, its request is sent several times more. In an update the first
-        call returns True and keeps the answer; the second call, on another target, stores
-        it. Raises Inconclusive if no usable answer is stored, this one is an error or a
-        lock is not proven, and TypeError if it is not an answer.
+        To find these, its request is sent several times more. In an update the first call returns
+        True and keeps the answer; the second call, on another target, stores it. Raises
+        Inconclusive if no usable answer is stored, if the answer is an error or if a lock is not
+        proven; TypeError for anything but an answer.
         """
         name, self._name = self._name, None
         key, self._count = name or self._count, self._count + 1
@@ -282,7 +282,7 @@ class _Request:
     def members(self) -> dict[str, Any]:
         """Return the request as a file stores it: agent, endpoint, method and each parameter.
 
-        Empty ones of the first three are left out.
+        Agent, endpoint and method are left out if they are empty.
         """
         named = {"agent": self.agent, "endpoint": self.endpoint, "method": self.method}
         return {name: value for name, value in named.items() if value} | self.params

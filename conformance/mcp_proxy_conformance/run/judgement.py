@@ -122,7 +122,7 @@ def attempt(check: Callable[[], Any]) -> Ending:
 
 
 def _bounded(reason: str) -> str:
-    """Return the reason; beyond 10,000 characters it is cut, and the full length is added."""
+    """Return the reason; beyond 10,000 characters it is cut, and its full length is added."""
     if len(reason) <= LONGEST_REASON:
         return reason
     return f"{reason[:LONGEST_REASON]} ... ({len(reason)} characters)"
@@ -231,10 +231,10 @@ def judge(
 ) -> Ending:
     """Call a check until its verdict is settled, confirm a failure, and return how it ended.
 
-    A failure or inconclusive ending is tried again until the target's settle time is over, and
-    once more if answers were shared, unless the check changed something on the operator side. A
-    failure counts only if it also fails on the bench of `confirm` (None: at once). An
-    inconclusive call after a failure leaves the failure standing if `confirm` is given or it is
+    A failure or inconclusive ending is tried again until the target's settle time is over, and once
+    more if answers were shared with other checks; never if the check changed something on the
+    operator side. A failure counts only if it also fails on the bench of `confirm` (None: at once).
+    An inconclusive call after a failure leaves the failure standing if `confirm` is given or it is
     a `trial`. Breaches of schemas count in the answers of the last call.
     """
     started = bench.started
@@ -365,10 +365,10 @@ IN_A_ROW = 5
 
 @dataclass(slots=True)
 class Timeouts:
-    """Distinct timeouts in a row, to notice that the target no longer answers.
+    """Counter of distinct timeouts in a row, to notice that the target no longer answers.
 
-    A stage that could not be set up counts once, for all of its checks. A target that answers
-    late, with a refusal or with nonsense has answered.
+    A stage that could not be set up counts once, for all of its checks. A late answer, a refusal or
+    nonsense is an answer, not a timeout.
     """
 
     _timeouts: list[BaseException] = field(default_factory=list)

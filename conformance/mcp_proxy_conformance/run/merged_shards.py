@@ -86,8 +86,8 @@ def _part(name: str, report: Report) -> Part:
 def _expect_one_run(parts: Mapping[str, tuple[Report, Part]]) -> None:
     """Raise BadReport if parts differ in a property of ALIKE, or two have the same number.
 
-    Also if another version of the suite than the running one made them. The message names two
-    files, or one and its version.
+    It is raised too if they were made by another version of the suite than the running one. The
+    message names two files, or one and its version.
     """
     (first, reference), *others = parts.items()
     for what, of in ALIKE.items():
@@ -107,7 +107,7 @@ def _expect_one_run(parts: Mapping[str, tuple[Report, Part]]) -> None:
 
 
 def _missing(numbers: Sequence[int], of: int) -> str:
-    """Return a sentence that names the missing parts of 1 to `of`; "" if `numbers` has them all."""
+    """Return a sentence that names the parts from 1 to `of` that are not in `numbers`; else ""."""
     lost = [f"{number}/{of}" for number in range(1, of + 1) if number not in numbers]
     return f"missing parts: {', '.join(lost)}" if lost else ""
 

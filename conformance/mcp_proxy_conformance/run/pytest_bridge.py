@@ -59,7 +59,7 @@ def setup_ending(
     """Return the ending of a check whose fixtures failed, timed out or skipped it.
 
     A failure or unreadable answer is an `error`; a skip is `not_applicable`, for the reason
-    `lacking` if given; the check's own time limit is an error of the adapter, the run's limit
+    `lacking` if given; the check's own time limit is an error of the adapter; the run's limit is
     inconclusive.
     """
     error = excinfo.value

@@ -112,10 +112,10 @@ def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
 
 
 def arrange(items: list[pytest.Item], run: RunSession) -> None:
-    """Sort `items` in place: those without a place, those of fresh worlds, then by shared stage.
+    """Sort `items` in place: checks without a place, those of fresh worlds, then by shared stage.
 
-    Stages keep the order of their first check, and those that have begun early come last. The check
-    `first` comes before all others, and `backwards` reverses the whole.
+    Stages keep the order of their first check. The check `first` comes before all others, and
+    `backwards` reverses the whole.
     """
     selection = run.request.selection
     places = {item: place for item in items if (place := place_of(item)) is not None}

@@ -152,8 +152,8 @@ class RunSession:
     ) -> Result:  # fmt: skip
         """Add a check's result, and the messages it rests on, to the state; return the result.
 
-        `conclusion` is what `found` returned, called here if None; `seconds` is how long
-        the check took. A failure that the file of known failures lists becomes `waived`.
+        `conclusion` is what `found` returned; if None, `found` is called here. `seconds` is how
+        long the check took. A failure that the file of known failures lists becomes `waived`.
         """
         cited_clauses = clauses_of(item)
         conclusion = conclusion or self.found(ending, cited_clauses)
@@ -197,8 +197,8 @@ class RunSession:
     def found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Conclusion:
         """Return what a check's ending shows of the profile's clauses: broken, open or observed.
 
-        It is about clauses of the check's own level, required or advisory; but a broken
-        required clause counts in every check. If nothing of its clauses was seen, it is not
+        The conclusion is about clauses of the check's own level, required or advisory, and about a
+        broken required clause in any check. If nothing of its clauses was seen, it is not
         applicable.
         """
         judged = {clause for clause in self.profile.clauses if clause not in self.beyond}
@@ -241,7 +241,7 @@ class RunSession:
                        needs=needs)  # fmt: skip
 
     def finish(self) -> None:
-        """Have the subject finish what the report counts, as to close an endpoint's sessions."""
+        """Have the subject do what the report still counts, as to close an endpoint's sessions."""
         self.subject.finish()
 
     def close(self) -> None:

@@ -103,10 +103,7 @@ class Subject:
         return beyond(profile, self.target.capabilities)
 
     def not_declared(self, needs: Iterable[str]) -> NotApplicable | None:
-        """Return a NotApplicable that names an undeclared one of these capabilities.
-
-        None if the target declares all.
-        """
+        """Return a NotApplicable that names one of these capabilities not declared, or None."""
         return not_declared(needs, self.target.capabilities)
 
     def open(self, place: Place) -> Any:
@@ -122,7 +119,7 @@ class Subject:
         return attempt(partial(check, bench))
 
     def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending with what a check's result rests on; here no messages, no lines."""
+        """Return the ending with the basis of a check's result; here no messages and no lines."""
         del place
         return Rests(ending=ending)
 

@@ -26,7 +26,7 @@ LATE, LATE_S = 2.0, 2.0
 
 
 def kinds(places: Sequence[Place | None]) -> list[Kind]:
-    """Return the kind of each check, by its place and whether it is the first one there."""
+    """Return the kind of each check, by its place and whether it is the first check there."""
     known: set[str] = set()
     found: list[Kind] = []
     for place in places:

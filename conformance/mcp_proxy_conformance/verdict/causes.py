@@ -171,8 +171,8 @@ def never_revealed(
 ) -> tuple[list[_Group], list[_Item]]:
     """Return (groups about tools under a lock that the flag never reveals, other findings).
 
-    Such a lock's clause is broken, for a tool with that lock alone, and held in no result. A
-    tool with further locks belongs here too, unless the finding shows it with a status.
+    Such a lock's clause is broken for a tool under that lock alone, and no result shows it to hold.
+    A tool with further locks belongs here too, unless the finding shows it with a status.
     """
     held = {clause for result in results for clause in result.observed}
     groups, rest = list[_Group](), list(items)
@@ -215,15 +215,15 @@ def _breaks(item: _Item, clause: str) -> bool:
 
 
 def _shows_alone(item: _Item, clause: str) -> bool:
-    """Whether a finding breaks the clause for a tool of its lock alone, or of unknown locks."""
+    """Whether a finding breaks the clause for a tool under its lock alone, or of unknown locks."""
     return clause in item.clauses and (not item.states or (LOCK_OF[clause],) in item.states)
 
 
 def _is_of_hidden(item: _Item, lock: str, clause: str) -> bool:
     """Whether a finding is the absence of tools that all have this lock, which is never revealed.
 
-    It breaks a requirement on revealed tools and observed no status; if the locks are unknown,
-    it breaks just this clause.
+    It breaks a requirement on revealed tools and observed no status; with unknown locks, it must
+    break the lock's own clause.
     """
     if not item.states:
         return item.clauses == {clause}
@@ -270,8 +270,8 @@ def taken_for(
 def confusion(finding: Finding) -> tuple[str, str] | None:
     """Return (status that is due, status named in its place); None if a finding shows no such pair.
 
-    It is told by the finding's own members, by counts of which one is too low and one too high,
-    or by two statuses.
+    The pair is in the finding's own members, or two counts of which one is too low and one too
+    high, or two statuses.
     """
     if finding.due and finding.taken_for:
         return finding.due, finding.taken_for

@@ -185,7 +185,7 @@ def watched() -> Iterator[Watch]:
 
 
 def compared(op: str, left: object, right: object) -> None:
-    """Keep operator and both sides of a failing assertion in the current Watch, if any."""
+    """Keep operator and both sides of a failing assertion in the current Watch, if there is one."""
     if (watch := _WATCH.get(None)) is not None:
         watch.sides = (op, left, right)
 
@@ -236,8 +236,8 @@ def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tu
 def about(finding: Finding, states: Mapping[str, tuple[str, ...]]) -> Finding:
     """Return the finding with the tools or servers that it is about, by exact name, at most twelve.
 
-    They are those named in its path or, without any, those in which its sides differ. `states`
-    maps all names to states.
+    They are those named in its path or, without any, those in which its sides differ. `states` maps
+    all names to states.
     """
     named = [word for word in _WORD.findall(finding.path) if word in states]
     if not named:

@@ -76,8 +76,8 @@ def outcome(
 def _lacks(run: RunRecord, clauses: Sequence[ClauseVerdict], open_: list[str]) -> str:
     """Return why a run without failures is incomplete; "" if enough was observed.
 
-    Capabilities of the profile's floor are not declared, clauses are `open_`, or passes of the
-    floor are missing.
+    The profile's floor requires capabilities that are not declared, clauses are open (`open_`), or
+    the floor requires passes that are missing.
     """
     missing = sorted(set(run.profile.floor.capabilities) - run.target.capabilities)
     if missing:

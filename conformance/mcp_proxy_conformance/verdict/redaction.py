@@ -82,7 +82,7 @@ class Redactor:
     def tree(self, value: Any) -> Any:
         """Return a copy of a JSON value without secrets, in member names too.
 
-        Texts of members that the suite itself words, such as `verdict`, stay.
+        Members whose texts are the suite's own words, such as `verdict`, stay unchanged.
         """
         if isinstance(value, str):
             return self.text(value)

@@ -109,7 +109,7 @@ class Misshapen(Exception):
 
 
 class Breach(AssertionError):
-    """A failure that is not tried a second time: a moved upstream counter, a leaked canary.
+    """A failure seen in the suite itself (an upstream counter, a leaked canary): it is not retried.
 
     `observed` are the facts by place.
     """

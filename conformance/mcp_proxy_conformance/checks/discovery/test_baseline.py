@@ -33,6 +33,7 @@ def test_default_answers_are_those_of_the_build_before_the_feature(bench: Bench)
 
     Not compared are members that move in the recording, and queries of agents if the target has
     none. Not applicable unless `--baseline` names a recording of a build before the feature.
+    Inconclusive if a lock has no effect, or most answers cannot be read.
     """
     old = _recording(bench, "pre_feature")
     new = _answers(bench, QUERIES)
@@ -51,8 +52,9 @@ def test_entries_of_callable_servers_are_those_of_the_build_before_the_feature(
 ) -> None:
     """The listing before any lock, and later the entries of unlocked servers, are as recorded.
 
-    They are compared by the byte, except members that move in the recording. Not applicable
-    unless `--baseline` names a recording of a build before the feature.
+    They are compared by the byte, except members that move in the recording. Not applicable unless
+    `--baseline` names a recording of a build before the feature. Inconclusive if a lock has no
+    effect, or most answers cannot be read.
     """
     old = _recording(bench, "pre_feature")
     new = _answers(bench, LISTINGS)
@@ -69,9 +71,9 @@ def test_entries_of_callable_servers_are_those_of_the_build_before_the_feature(
 def test_default_output_is_that_of_the_earlier_build(bench: Bench) -> None:
     """Default output equals an earlier build's with the feature, or the change is accepted.
 
-    Compared by the byte are answers to queries, and listings: all of them before locks, later
-    the entries of unlocked servers. Not applicable unless `--baseline` names a recording of a
-    build that has the feature.
+    Compared by the byte are answers to queries, and listings: all of them before locks, later the
+    entries of unlocked servers. Not applicable unless `--baseline` names a recording of a build
+    that has the feature. Inconclusive if a lock has no effect, or most answers cannot be read.
     """
     old = _recording(bench, "previous")
     new = _answers(bench, (*QUERIES, *LISTINGS))

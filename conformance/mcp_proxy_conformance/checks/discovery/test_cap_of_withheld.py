@@ -86,9 +86,9 @@ LIMITS = (1, 2, 5, 9, 10, 11, 100, ABSENT)
 def test_one_cap_holds_for_indexed_and_withheld_tools(bench: Bench) -> None:
     """At every place at most min(limit, 10) locked tools are listed, of all kinds together.
 
-    Without a limit, the target's own default stands for it. Asked are the default endpoint,
-    other endpoints and agents of every server; inconclusive unless more than ten tools matched
-    while callable.
+    Without a limit, the target's own default stands for it. Asked are the default endpoint, other
+    endpoints and agents of every server; inconclusive unless more than ten tools matched while
+    callable, and the flag reveals one.
     """
     matches = len(bench.armed.shown[INDEXED])
     bench.require(matches > cap(None), "fewer than 11 tools matched while callable")
@@ -115,8 +115,8 @@ def test_no_withheld_text_moves_its_tool_in_an_answer(bench: Bench) -> None:
     """A query word that only withheld texts have does not reorder tools found by another word.
 
     The query is a word of locked tools' names with a word of one withheld description. Not
-    applicable if words that occur in no text reorder the tools as well, or if no such query
-    lists two tools.
+    applicable if words that occur in no text reorder the tools as well, if withheld tools are found
+    only by their full names, or if no such query lists two tools.
     """
     bench.needs_one_of("approval", "quarantine")
     orders = [_order(bench, word) for word in NOWHERE]

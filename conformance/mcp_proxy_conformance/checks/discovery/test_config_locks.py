@@ -151,8 +151,8 @@ def test_further_locks_do_not_make_the_rejection_tell_an_act_of_the_user(bench: 
 def test_a_colon_in_a_name_turns_no_policy_into_an_act_of_the_user(bench: Bench) -> None:
     """The rejection of a denied tool whose name contains a colon asks for no act on the tool.
 
-    The tool is `gatun:wipe`, which config and the user lock. Not applicable if its calls are
-    not refused.
+    The tool is `gatun:wipe`, which config and the user lock. Not applicable if its calls are not
+    refused, inconclusive if no refusal is due to config alone.
     """
     key = ToolKey("forge", "gatun:wipe")
     if key not in bench.armed.refused:  # a name that a proxy cannot address may be left out

@@ -35,7 +35,7 @@ def test_every_tool_is_counted_once_under_its_reason(bench: Bench) -> None:
     """Callable tools and reasons add up to the tools that each server offers, by their locks.
 
     Each block must equal a tally that the server's locks allow. Inconclusive if no server has a
-    block.
+    block. Not applicable if no server has a lock that the target declares.
     """
     servers = judged(bench)
     bench.require(bench.block_alive, "no counts block was seen")
@@ -51,7 +51,7 @@ def test_a_tool_with_several_locks_is_counted_under_the_first_of_them(bench: Ben
     """A tool with several locks is counted once, under the reason that comes first.
 
     Each block must equal a tally that the server's locks allow. Inconclusive if no server has a
-    block.
+    block. Not applicable if no server has a lock that the target declares.
     """
     servers = judged(bench)
     bench.require(bench.block_alive, "no counts block was seen")
@@ -212,7 +212,8 @@ def test_no_tool_of_a_switched_off_server_is_counted_as_callable(bench: Bench) -
 def test_tools_of_a_switched_off_server_are_counted_as_such(bench: Bench) -> None:
     """The block of a switched-off server, if it has one, counts under `server_disabled` alone.
 
-    It holds in every view that lists the server; not applicable if none has a block.
+    It holds in every view that lists the server; not applicable if none has a block, inconclusive
+    if no server is proven to be off.
     """
     blocks = {place: counts for place, counts in _tallies(bench, _servers_off(bench)) if counts}
     if not blocks:
@@ -250,8 +251,8 @@ def test_a_tool_of_a_shut_server_is_counted_once(bench: Bench) -> None:
 def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> None:
     """Inspecting a server returns the same numbers as the listing, or none if that has none.
 
-    Only the numbers of callable tools and of the reasons are compared. Inconclusive if no block
-    was seen.
+    Only the numbers of callable tools and of the reasons are compared. Inconclusive if no block was
+    seen, not applicable if views of single servers are not declared.
     """
     servers = judged(bench)
     bench.require(bench.block_alive, "no counts block was seen")
@@ -344,7 +345,7 @@ def _counted(bench: Bench, servers: tuple[str, ...]) -> tuple[dict[str, Any], di
 
 
 def _blocks(bench: Bench) -> dict[str, dict[str, Any]]:
-    """Map each server that can be judged to its counts block; inconclusive if there is none."""
+    """Map each server that can be judged (`judged`) to its counts block; inconclusive if none."""
     entries = bench.list().servers
     blocks = {n: counts for n in judged(bench) if n in entries and (counts := block(entries[n]))}
     bench.require(blocks, "no server that can be judged has a counts block")

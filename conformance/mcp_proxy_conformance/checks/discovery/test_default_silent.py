@@ -159,8 +159,9 @@ def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
 ) -> None:
     """A default answer with callable tools has no status or remedy of locked ones that match.
 
-    Words that answers to other queries have as well do not count. Other endpoints and agents
-    are asked, too; not applicable if there are no queries of both sorts.
+    Words that answers to other queries have as well do not count. Other endpoints and agents are
+    asked, too; not applicable if there are no queries of both sorts, inconclusive if the flag
+    reveals nothing.
     """
     bench.expect_revealing()
     usual = words_of_section(bench, flag, beside=False)
@@ -267,7 +268,7 @@ def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
     """Without locks, the flag changes no callable tool or its order, and lists no locked tool.
 
     At limit 1 no locked tool is listed either. Afterwards a tool is locked as the control:
-    inconclusive if the flag does not reveal it.
+    inconclusive if the flag does not reveal it, or if a query found no callable tool before.
     """
     usual = {word: answer.callables() for word, answer in answers(bench, ABSENT).items()}
     bench.require(all(usual.values()), "a query found no callable tool")

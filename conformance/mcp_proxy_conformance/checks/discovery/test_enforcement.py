@@ -174,7 +174,7 @@ def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench
     """After the config lock is lifted, the user lock still refuses a tool listed and called before.
 
     A second tool, neither listed nor called, is the control: inconclusive unless the user lock
-    still refuses it.
+    still refuses it, and the config lock shows its effect and its end.
     """
     bench.require({SEEN, UNSEEN} <= bench.armed.refused.keys(), "a user lock had no effect")
     names = [key.tool for key in (SEEN, UNSEEN, MARK)]

@@ -124,7 +124,7 @@ def test_rejections_and_counts_tell_of_a_lost_reason_that_it_is_unknown(bench: B
     """While reasons are lost, rejections tell no other lock's remedy, and counts keep config's.
 
     A tool whose reason is lost is counted as unknown. Once reasons can be looked up again, the
-    counts are those of before. Inconclusive without a counts block.
+    counts are those of before. Inconclusive without a counts block, or if a lock has no effect.
     """
     keys = _proven(bench)
     bench.require(not bench.armed.unproven, "a lock had no effect", "no_effect")

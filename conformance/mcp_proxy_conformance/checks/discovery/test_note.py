@@ -84,7 +84,7 @@ def test_the_number_in_the_note_is_that_of_the_locked_matches(
     """The number is that of the entries with the flag, or of all matches if there may be more.
 
     There may be more matches than entries where a section is as full as the fullest one.
-    Inconclusive if no note has a number.
+    Inconclusive if no note has a number, not applicable if callable tools answer every query.
     """
     answers = {query: answer.note for query, answer in owed(bench, queries).items() if answer.note}
     bench.require(any(map(numbers_in, answers.values())), "no note contains a number")
@@ -129,7 +129,7 @@ def test_the_note_does_not_give_the_locked_tools_away(
 def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) -> None:
     """No server's name occurs in an answer with the note, except in the query.
 
-    Inconclusive if no note was seen.
+    Inconclusive if no note was seen, not applicable if callable tools answer every query.
     """
     answers = owed(bench, queries)
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")
@@ -169,7 +169,10 @@ def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> No
 @requirement("FR-009.tight-limit")
 @on_stages_of_locked_tools()
 def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...]) -> None:
-    """At limit 1, too, a query that only locked tools match gets a note that names the flag."""
+    """At limit 1, too, a query that only locked tools match gets a note that names the flag.
+
+    Inconclusive if the flag reveals no match, not applicable if callable tools answer every query.
+    """
     answers = owed(bench, queries, limit=1)
 
     lacking = {query: answer.note for query, answer in answers.items() if not leads_on(answer)}
@@ -183,6 +186,7 @@ def test_every_combination_of_locks_that_is_revealed_is_noted(bench: Bench) -> N
     """The note names the flag for each tool that the flag reveals, asked for by name.
 
     Answers that list a callable tool, or tools that the flag does not reveal, are left out.
+    Inconclusive if there is no other answer, not applicable if all list callable tools.
     """
     answers = owed(bench, [key.tool for key in bench.armed.refused])
 
@@ -221,8 +225,9 @@ def test_the_note_counts_a_tool_once_whatever_locks_it(bench: Bench) -> None:
 def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
     """Of three matches one has two locks, and two one name; the note counts each tool once.
 
-    Tools that do not match are locked as well. Inconclusive unless the flag lists all three and the
-    note has a number, not applicable if the answer lists a callable tool.
+    Tools that do not match are locked as well. Inconclusive unless all three were found while
+    callable and are listed as locked, and the note has a number; not applicable if the answer lists
+    a callable tool.
     """
     bench.require(set(MATCHES) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
     unshown = [key for key in MATCHES if not bench.relevant(key, SHARED)]
@@ -255,8 +260,8 @@ def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
 def test_the_first_answer_after_each_restart_has_its_note(bench: Bench) -> None:
     """After the first and the second restart, the first answer without a callable has the note.
 
-    It must name the flag if the flag then reveals a locked tool; inconclusive if it never does.
-    Not applicable if the answer lists a callable tool.
+    It must name the flag if the flag then reveals a locked tool; inconclusive if it never does, or
+    no tool can be called after a restart. Not applicable if the answer lists a callable tool.
     """
     firsts: dict[str, str | None] = {}
     owing: list[ToolKey] = []

@@ -29,7 +29,7 @@ def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
     """Queries that find callable tools, and queries that find nothing, get no note.
 
     The latter are queries for which the flag reveals nothing. Inconclusive if no note was seen
-    elsewhere.
+    elsewhere, not applicable if callable tools answer every query.
     """
     owed(bench, [bench.tools[sample].word for sample in bench.armed.samples()])
     bench.require(bench.note_alive, "no note was seen")
@@ -71,8 +71,8 @@ def test_a_query_that_matches_nothing_brings_no_note(bench: Bench) -> None:
 def test_there_is_no_note_as_long_as_a_match_is_callable(bench: Bench) -> None:
     """With one match callable and one locked there is no note; with both locked there is one.
 
-    The second is the control: inconclusive without that note, or if the callable match is not
-    found.
+    The second is the control: inconclusive without that note, or if the callable match is not found
+    or its lock has no effect.
     """
     beside = bench.discover("kelmund")
     bench.require(beside.tools, "the callable match was not found")

@@ -30,8 +30,8 @@ QUARRY = world(
 def test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target(bench: Bench) -> None:
     """Each odd limit gets an error or at most ten locked tools, and the next call is answered.
 
-    Limits are 0, -1, a fraction, texts, null and a huge number. Inconclusive if fewer than
-    eleven tools matched while callable.
+    Limits are 0, -1, a fraction, texts, null and a huge number. Inconclusive if fewer than eleven
+    tools matched while callable, or the flag reveals nothing.
     """
     bench.require(
         len(bench.armed.shown["gremtol"]) >= 11, "fewer than 11 tools matched while callable"

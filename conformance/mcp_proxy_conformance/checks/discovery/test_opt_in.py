@@ -100,7 +100,8 @@ def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
     """With the flag true, there is no error, and the answer has a list of tools as without it.
 
     The same holds at each endpoint and for agents of every server; the types of content do not
-    change either. Inconclusive if a call without the flag is an error.
+    change either. Inconclusive if a call without the flag is an error, or no query finds a callable
+    tool.
     """
     words = [bench.tools[key].word for key in bench.armed.called if bench.states[key].callable]
     words += [bench.tools[key].word for key in bench.armed.samples()]
@@ -241,7 +242,8 @@ def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
 def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
     """The schema accepts the flag true, false and absent, and does not turn it on by default.
 
-    The same holds at every endpoint, revision and transport that offers the tool.
+    The same holds at every endpoint, revision and transport that offers the tool. Inconclusive if
+    no place offers it, or a schema cannot be applied.
     """
     tools = offered_anywhere(bench)
     schemas = {place: tool.get("inputSchema") or {} for place, tool in tools.items()}
@@ -287,7 +289,10 @@ def test_a_call_without_the_flag_is_answered_wherever_discovery_is_offered(bench
 @requirement("FR-001.declared~property")
 @on(MIXED)
 def test_the_published_schema_names_the_flag(bench: Bench) -> None:
-    """The flag is a property of the discovery tool's input schema at every endpoint."""
+    """The flag is a property of the discovery tool's input schema at every endpoint.
+
+    Inconclusive if no endpoint offers the tool.
+    """
     tools = offered(bench)
 
     properties = {
@@ -305,7 +310,10 @@ def test_the_published_schema_names_the_flag(bench: Bench) -> None:
 @requirement("FR-014.described")
 @on(MIXED)
 def test_the_discovery_tool_tells_of_the_flag_itself(bench: Bench) -> None:
-    """Wherever the tool is offered, its own description contains the flag's name."""
+    """Wherever the tool is offered, its own description contains the flag's name.
+
+    Inconclusive if no place offers it.
+    """
     tools = offered_anywhere(bench)
 
     observed = {f"tools/list at {place}": _describes_flag(t) for place, t in tools.items()}
@@ -348,7 +356,7 @@ def test_the_discovery_tool_tells_each_agent_of_the_flag(bench: Bench) -> None:
 def test_one_sentence_is_about_the_flag(bench: Bench) -> None:
     """Exactly one sentence of the tool's description contains the flag's name.
 
-    The same holds at every endpoint that offers the tool.
+    The same holds at every endpoint that offers the tool. Inconclusive if none does.
     """
     tools = offered(bench)
 

@@ -201,7 +201,8 @@ def test_a_quarantined_tool_is_still_revealed_after_a_restart(bench: Bench) -> N
 def test_a_tool_first_met_in_quarantine_is_revealed(bench: Bench) -> None:
     """The flag lists a tool that its server added during quarantine, when queried by name.
 
-    The target is restarted after the tool is added; inconclusive if it is not ready again.
+    The target is restarted after the tool is added; inconclusive if it is not ready again, or if
+    the quarantine had no effect.
     """
     bench.operator.lock("quarantine", "vault")
     bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")

@@ -51,8 +51,8 @@ Named = tuple[Listed, ...]
 def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limit: object) -> None:
     """However many locked tools match, at most min(limit, 10) of them are listed.
 
-    Without a limit that is ten; every word of the stage is asked for. Inconclusive if a large
-    group of tools was not found while callable.
+    Without a limit that is ten; every word of the stage is asked for. Inconclusive if a large group
+    of tools was not found while callable, or the flag reveals nothing.
     """
     large = [word for word, keys in MEMBERS.items() if len(keys) > 10]
     unshown = [word for word in large if len(bench.armed.shown[word]) < 11]
@@ -72,8 +72,9 @@ def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limi
 def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
     """At every endpoint and revision at most ten of hundreds of locked matches are named.
 
-    The limit is 100, and names are counted in the whole result: its texts, structured content
-    and `_meta`. Inconclusive if the flag reveals nothing.
+    The limit is 100, and names are counted in the whole result: its texts, structured content and
+    `_meta`. Inconclusive if the flag reveals nothing, or fewer than eleven tools matched while
+    callable.
     """
     bench.require(len(bench.armed.shown[BULK]) >= 11, "fewer than 11 tools matched while callable")
     bench.expect_revealing()
@@ -166,7 +167,8 @@ def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench)
     """Eight threads with and without the flag get the same callable tools in the same order.
 
     The limit is the number of these tools, so a locked one cannot take a place unnoticed.
-    Inconclusive unless some answer has callable and locked tools.
+    Inconclusive unless some answer has callable and locked tools, or if a request with the flag
+    false is refused.
     """
     query = next((q for q in REQUESTS if _holds_both(bench, q)), "")
     bench.require(query, "no answer had both callable and locked tools")
@@ -190,7 +192,7 @@ def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench)
 def test_the_flag_keeps_every_byte_of_the_callable_part(bench: Bench) -> None:
     """The member with the callable tools has the same bytes with and without the flag.
 
-    Inconclusive if equal default requests get different ones.
+    Inconclusive if equal default requests get different ones, or the flag reveals nothing.
     """
     queries = REQUESTS[::3]
     default = {query: _callable_part(bench, bench.discover(query)) for query in queries}

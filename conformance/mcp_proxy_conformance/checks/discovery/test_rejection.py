@@ -29,7 +29,7 @@ def test_a_config_denied_call_is_refused_as_operator_policy(bench: Bench) -> Non
     """The refusal says that it is operator policy and that the user cannot lift it.
 
     The same holds if the user locks the tool as well. A call of an unknown tool is the control:
-    inconclusive if it is refused in the same words.
+    inconclusive if it is refused in the same words, or if fewer than two denied tools were refused.
     """
     denied = [*bench.locked(config=True), *bench.locked(config=True, user=True)]
     bench.require(len(denied) > 1, "calls of fewer than 2 config-locked tools were refused")
@@ -83,7 +83,8 @@ def test_policy_is_told_before_a_missing_approval(bench: Bench) -> None:
 def test_every_way_of_calling_is_refused_as_operator_policy(bench: Bench) -> None:
     """Every working call surface refuses a config-denied tool as operator policy.
 
-    A surface works if it reaches a callable tool of the same server; inconclusive if none does.
+    A surface works if it reaches a callable tool of the same server; inconclusive if none does, or
+    if no call of a denied tool was refused.
     """
     denied = bench.locked(config=True)[:1]
     bench.require(denied, "no call of a config-locked tool was refused")

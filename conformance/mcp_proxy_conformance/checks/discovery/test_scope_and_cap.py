@@ -47,7 +47,7 @@ def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench
     """Each agent sees as many of its own locked tools as when the other server is unlocked.
 
     Two servers of eight locked tools match one word. Inconclusive if a tool did not match while
-    callable, or an agent sees none of its own.
+    callable, a lock or unlock has no effect, or an agent sees none of its own.
     """
     north, south = scoped(bench, "north"), scoped(bench, "south")
     unshown = {*UPLAND, *HARBOR} - set(bench.armed.shown[WORD])
@@ -115,8 +115,8 @@ def _beside_quarantined(bench: Bench, other: ToolKey, look: Callable[[], int], a
 def test_a_lock_beyond_the_scope_moves_no_count_of_the_agents_own_servers(bench: Bench) -> None:
     """A lock beyond the scope changes no count of the agent's servers and no total, and adds none.
 
-    Not applicable if the agent's listing shows the other server; inconclusive if it has no
-    counts.
+    Not applicable if the agent's listing shows the other server; inconclusive if it has no counts,
+    or if a lock has no effect.
     """
     south = scoped(bench, "south")
     usual, before = _counts(south), _counts(south)

@@ -43,8 +43,9 @@ each_agent = pytest.mark.parametrize(
 def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, agent: str) -> None:
     """The listing does not name the hidden server and counts none of its locked tools.
 
-    Outside entries no number by status exceeds the agent's own locked tools. Not applicable if
-    the listing shows servers beyond the scope.
+    Outside entries no number by status exceeds the agent's own locked tools. Not applicable if the
+    listing shows servers beyond the scope; inconclusive if the agent finds no callable tool, or the
+    administrator sees no counts of the hidden server.
     """
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
@@ -95,8 +96,8 @@ def test_inspecting_a_server_beyond_the_scope_tells_no_counts_of_it(
 ) -> None:
     """The agent's view of a server that its listing leaves out has no counts and names no tool.
 
-    The same holds at other endpoints. Inconclusive unless the administrator's view of such a
-    server has counts.
+    The same holds at other endpoints. Inconclusive unless the administrator's view of such a server
+    has counts. Not applicable if the listing leaves none out.
     """
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)

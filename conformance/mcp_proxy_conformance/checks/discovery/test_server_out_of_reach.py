@@ -63,7 +63,8 @@ def test_an_enabled_server_out_of_reach_is_not_said_to_be_off(bench: Bench) -> N
 
     Counts follow, no rejection says that the server is off, and what config denies is never
     unknown; once the server answers again, every tool has its status. Inconclusive if a lock has no
-    effect, not applicable if the flag does not reveal the user-locked tools.
+    effect, or a tool of another server is out of reach too; not applicable if the flag does not
+    reveal the user-locked tools, or the server stays off afterwards.
     """
     keys = [key for key in KEYS if key in bench.armed.refused]
     bench.require({DENIED, WIPE} <= {*keys}, "a lock had no effect", "no_effect")

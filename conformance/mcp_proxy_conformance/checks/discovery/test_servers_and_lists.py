@@ -171,8 +171,8 @@ def test_a_locked_namesake_elsewhere_brings_a_server_no_counts(bench: Bench) -> 
 def test_an_allow_list_left_empty_locks_all_tools_of_its_server(bench: Bench) -> None:
     """Every tool of a server whose allow list is empty is revealed as locked.
 
-    Its two tools are taken off the list; not applicable if the target still serves a call of
-    one.
+    Its two tools are taken off the list; not applicable if the target still serves a call of one,
+    inconclusive if an entry has an unknown name.
     """
     locked = [ToolKey("forge", DROP), ToolKey("forge", "zorvik_list")]
     if not set(locked) <= set(bench.armed.refused):
@@ -189,7 +189,7 @@ def test_an_allow_list_left_empty_locks_all_tools_of_its_server(bench: Bench) ->
 def test_config_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) -> None:
     """The flag reveals config-locked tools of servers over stdio, for their own words.
 
-    Inconclusive if none of them was found while callable.
+    Inconclusive if none of them was found while callable, or an entry has an unknown name.
     """
     listed = _listed_over_stdio(bench, bench.locked(config=True))
 
@@ -201,7 +201,7 @@ def test_config_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) 
 def test_user_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) -> None:
     """The flag reveals user-locked tools of servers over stdio, for their own words.
 
-    Inconclusive if none of them was found while callable.
+    Inconclusive if none of them was found while callable, or an entry has an unknown name.
     """
     listed = _listed_over_stdio(bench, bench.locked(user=True))
 
@@ -213,7 +213,8 @@ def test_user_locks_are_revealed_on_servers_of_standard_streams(bench: Bench) ->
 def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) -> None:
     """A new tool outside its server's allow list is not pending; a new tool elsewhere is.
 
-    The latter is the control: inconclusive unless the flag lists it as `pending_approval`.
+    The latter is the control: inconclusive unless it is refused and the flag lists it as
+    `pending_approval`.
     """
     bench.require({UNLISTED, PENDING} <= set(bench.armed.refused), "a lock had no effect")
     waits = bench.settled(lambda: _status_by_name(bench, PENDING), "pending_approval")

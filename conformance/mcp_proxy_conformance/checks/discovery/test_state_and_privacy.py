@@ -57,8 +57,8 @@ def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> 
 def test_opt_in_calls_leave_no_content_that_default_calls_do_not_leave(bench: Bench) -> None:
     """Calls with the flag change nothing in existing files and tables that default calls leave.
 
-    Nor do they change what is written when the operator acts afterwards. Logs of all calls are
-    left to another check.
+    Nor do they change what is written when the operator acts afterwards. Logs of all calls are left
+    to another check. Inconclusive if calls go wrong, or a lock does not show in the folder.
     """
     comparison = kept_by_the_flag(bench)
 
@@ -68,7 +68,10 @@ def test_opt_in_calls_leave_no_content_that_default_calls_do_not_leave(bench: Be
 @requirement("FR-013.in-memory~log")
 @on(SMITHY, needs=("state",), long=True)
 def test_a_log_of_all_calls_does_not_tell_those_with_the_flag(bench: Bench) -> None:
-    """A file or table that holds the queries of all calls holds neither the flag nor a status."""
+    """A file or table that holds the queries of all calls holds neither the flag nor a status.
+
+    Inconclusive if calls go wrong, or a lock does not show in the state folder.
+    """
     kept = trial(bench, flag=True).in_logs
 
     assert kept == set()
@@ -99,7 +102,8 @@ def test_the_counter_counts_each_opt_in_call_and_no_other(bench: Bench) -> None:
 def test_the_counter_counts_whoever_opts_in_and_wherever(bench: Bench) -> None:
     """Opt-in calls count at every endpoint, in every revision, by administrator and agents.
 
-    Calls with the flag false or absent add nothing there.
+    Calls with the flag false or absent add nothing there. Inconclusive if a call is answered with
+    an error, or an agent finds no callable tool.
     """
     forms = {"without the flag": {}, "with the flag false": {FLAG: False}, OPT_IN: {FLAG: True}}
 

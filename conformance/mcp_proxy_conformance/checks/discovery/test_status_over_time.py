@@ -112,7 +112,8 @@ def test_a_status_comes_and_goes_with_its_lock(bench: Bench) -> None:
 def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Bench) -> None:
     """A changed tool, once refused, is not listed as callable; once approved, not as locked.
 
-    Inconclusive if calls are not refused after the change, or not reached after the approval.
+    Inconclusive if calls are not refused after the change or not reached after an approval, or if
+    the flag does not reveal the tool.
     """
     bench.operator.unlock("approval", "yard", [SEND.tool])
     bench.require(bench.reached(SEND), "the tool could not be called after its first approval")
@@ -161,7 +162,8 @@ def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
 def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
     """A lock, of config or the user, that is lifted after a restart is no longer listed.
 
-    Inconclusive if a lock has no effect before the restart, or calls do not show its unlock.
+    Inconclusive if a lock has no effect before the restart, if no tool can be called after it, or
+    if calls do not show the unlock.
     """
     locks: dict[LockKind, ToolKey] = {CONFIG: DROP, USER: WIPE}
     bench.require(
@@ -192,8 +194,9 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     """A locked tool is not listed or counted while its server lacks it, and is locked once back.
 
     On each server a callable tool goes and comes back as the control: where it stays listed,
-    nothing is judged of the time between, and it is inconclusive unless it can be called again. A
-    user lock may end with its tool. Not applicable if the flag does not reveal all locked tools.
+    nothing is judged of the time between, and it is inconclusive unless it can be called again and
+    the locks have effect. A user lock may end with its tool. Not applicable if the flag does not
+    reveal all locked tools.
     """
     states = {DROP: ToolState(config=True), WIPE: ToolState(user=True), PICK: ToolState(user=True)}
     bench.require(states.keys() <= bench.armed.refused.keys(), "a lock had no effect", "no_effect")

@@ -81,8 +81,8 @@ def test_every_kind_and_number_of_locked_matches_leads_to_the_flag(
 ) -> None:
     """The note names the flag for every kind of lock and number of matches, at any limit.
 
-    Only answers without a callable tool are judged, to queries that reveal a match;
-    inconclusive if there are none.
+    Only answers without a callable tool are judged, to queries that reveal a match; inconclusive if
+    there are none, not applicable if callable tools answer every query.
     """
     answers = owed(bench, queries, limit)
 

@@ -41,8 +41,8 @@ CHANGES = (
 def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Bench) -> None:
     """After its server is quarantined, a user-locked tool's entry no longer has a description.
 
-    The target has the settle time. Not applicable if the entry had none before; inconclusive if
-    the quarantine has no effect.
+    The target has the settle time. Not applicable if the entry had none before; inconclusive if a
+    lock or the quarantine has no effect.
     """
     bench.require(DROP in bench.armed.refused, "the lock had no effect", "no_effect")
     before = bench.until(lambda: _description(bench, DROP), bool)
@@ -66,7 +66,8 @@ def test_switching_a_quarantined_server_off_tells_no_withheld_text(bench: Bench)
     """The text of a tool first met in quarantine is in no answer once its server is off.
 
     It is asked for by word and name, with the flag true and false. Not applicable if the flag did
-    not reveal it while quarantined, inconclusive if the quarantine has no effect.
+    not reveal it while quarantined, inconclusive if the quarantine has no effect, or no tool can be
+    called afterwards.
     """
     bench.operator.lock("quarantine", "vault")
     bench.require(bench.refused(ToolKey("vault", "tamupo_open")), "no quarantine", "no_effect")

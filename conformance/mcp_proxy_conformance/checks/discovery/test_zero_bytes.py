@@ -79,8 +79,8 @@ def _not_restored(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDiffere
 def _entries_around_lock(bench: Bench, name: str, locked: ToolKey, *, lock: bool) -> list[Exact]:
     """Return the server's entry before, during and after a user lock on the tool.
 
-    Without `lock`, the same calls are made, but nothing is locked. Inconclusive if the lock has no
-    effect or brings no counts block.
+    Without `lock`, the same calls are made, but nothing is locked. Inconclusive if the lock or the
+    unlock has no effect, or the lock brings no counts block.
     """
     entries = [_entry(bench, name)]
     if lock:

@@ -34,7 +34,7 @@ def test_an_expected_config_lock_is_revealed(bench: LiveBench) -> None:
     """A tool that --expect says config denies is listed as locked when queried by name.
 
     Its status may be another. Inconclusive where something else explains its absence, such as a
-    full section.
+    full section. Not applicable if --expect names none.
     """
     missing = _missing(bench, CONFIG)
 
@@ -47,7 +47,7 @@ def test_an_expected_user_lock_is_revealed(bench: LiveBench) -> None:
     """A tool that --expect says the user disabled is listed as locked when queried by name.
 
     Its status may be another. Inconclusive where something else explains its absence, such as a
-    full section.
+    full section. Not applicable if --expect names none.
     """
     missing = _missing(bench, USER)
 
@@ -60,7 +60,7 @@ def test_an_expected_pending_tool_is_revealed(bench: LiveBench) -> None:
     """A tool that --expect says awaits approval is listed as locked when queried by name.
 
     Its status may be another. Inconclusive where something else explains its absence, such as a
-    full section.
+    full section. Not applicable if --expect names none.
     """
     missing = _missing(bench, PENDING)
 
@@ -235,8 +235,8 @@ def _statuses_by_name(bench: LiveBench, key: ToolKey) -> set[str]:
 def _missing(bench: LiveBench, status: str) -> dict[str, str]:
     """Map tools that --expect has with this status, but no answer to their name lists, to ABSENT.
 
-    Not applicable if --expect has none. Inconclusive where something else explains it: a full
-    section, a misspelt name, a tool listed as callable.
+    Not applicable if --expect has none. Inconclusive where something else explains it: no answer to
+    the name, a full section, a misspelt name, a tool listed as callable.
     """
     wanted = [key for key, word in bench.endpoint.expect.items() if word == status]
     if not wanted:

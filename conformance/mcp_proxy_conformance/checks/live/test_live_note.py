@@ -26,7 +26,8 @@ def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBen
     """Some plain answer to a locked tool's name has a note with a number that names the flag.
 
     Judged are tools that are listed as locked throughout, with no callable tool in the plain
-    answers; inconclusive if there are none.
+    answers; inconclusive if there are none, not applicable if every plain answer has a callable
+    tool.
     """
     lacking = {}
     for look, notes, _ in _due(bench):
@@ -42,7 +43,8 @@ def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBen
 def test_a_live_note_tells_the_number_of_locked_matches(bench: LiveBench) -> None:
     """The number equals the entries with the flag, or is no smaller if these may be capped.
 
-    They may be capped where no answer lists more. Inconclusive if no note has a number.
+    They may be capped where no answer lists more. Inconclusive if no note has a number, not
+    applicable if every plain answer has a callable tool.
     """
     most = max(len(answer.disabled) for _, answer in bench.revealing())
     wrong, judged = {}, 0
@@ -67,7 +69,8 @@ def test_a_live_note_tells_the_number_of_locked_matches(bench: LiveBench) -> Non
 def test_a_live_answer_with_a_note_names_no_match(bench: LiveBench) -> None:
     """An answer with a note contains no name or description of a locked tool, except as an echo.
 
-    Inconclusive if no note was due, or none was seen.
+    Inconclusive if no note was due, or none was seen. Not applicable if every plain answer has a
+    callable tool.
     """
     list(_due(bench))
     leaked = leaks(bench, noted=True)
@@ -82,8 +85,8 @@ def test_a_live_answer_with_a_note_names_no_match(bench: LiveBench) -> None:
 def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
     """No note appears beside callable tools, or if the flag reveals nothing before and after.
 
-    The latter counts if all four plain answers to a query have a note. Inconclusive if no note
-    was due at all.
+    The latter counts if all four plain answers to a query have a note. Inconclusive if no note was
+    due at all, not applicable if every plain answer has a callable tool.
     """
     list(_due(bench))
     undue = {}
@@ -103,7 +106,8 @@ def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
 def test_a_live_note_is_one_line(bench: LiveBench) -> None:
     """The note of an answer without the flag contains no line break.
 
-    Inconclusive if no note was due, or none was seen.
+    Inconclusive if no note was due, or none was seen. Not applicable if every plain answer has a
+    callable tool.
     """
     list(_due(bench))
     notes = {look.label: note for look, answer in bench.usual() if (note := bench.note(answer))}

@@ -45,7 +45,7 @@ def unreached(look: Look, findings: Findings) -> None:
     turn = slice(None) if look.memory["last"] else slice(look.number % 2, None, 2)
     for at, key in enumerate(look.keys[turn]):
         acts: list[Callable[[], object]] = [
-            lambda key=key, turn=turn: _close_call(look, key, turn)  # type: ignore[misc]
+            lambda key=key, turn=turn: _call_in_turn(look, key, turn)  # type: ignore[misc]
             for turn in range(IN_A_ROW)
         ]
         chosen = ways if look.memory["last"] else [(look.number + at) % len(ways)]
@@ -76,7 +76,7 @@ def unlifted(look: Look, findings: Findings) -> None:
         held.setdefault(key, set()).add(bench.states[key])
 
 
-def _close_call(look: Look, key: ToolKey, turn: int) -> None:
+def _call_in_turn(look: Look, key: ToolKey, turn: int) -> None:
     """Call the tool; on the last turn directly after a call of a callable tool of its server."""
     beside = [sibling for sibling in look.free if sibling.server == key.server]
     if beside and turn == IN_A_ROW - 1:

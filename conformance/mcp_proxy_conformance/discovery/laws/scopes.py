@@ -26,7 +26,7 @@ def hidden(look: Look, findings: Findings) -> None:
     Up to four for each agent of narrow scope are sent by both, with the flag and without.
     """
     for agent in look.narrow:
-        for query in _telling(look, agent):
+        for query in _queries_beyond(look, agent):
             look.ask(query, flag=True, anew=True)  # the administrator's, right before
             flagged = look.ask(query, flag=True, agent=agent, anew=True)
             look.ask(query, flag=ABSENT, anew=True)
@@ -153,9 +153,9 @@ def _may_count(state: ToolState, word: str) -> bool:
 
 
 def unmoved(look: Look, findings: Findings) -> None:
-    """Law: a step beyond an agent's scope makes it see no fewer locked tools of its scope.
+    """Law: a step beyond an agent's scope makes the agent see no fewer locked tools of its scope.
 
-    Numbers are compared with those that `remember` kept, which stay.
+    Numbers are compared with those that `remember` kept before the step; those stay kept.
     """
     for agent, query, before in look.memory.pop("own before", ()):
         now = _own_locked(look, agent, query)
@@ -226,11 +226,11 @@ def _own_locked(look: Look, agent: str, query: str) -> int:
     return sum(key.server not in outside for key in exchange.answer.statuses())
 
 
-def _telling(look: Look, agent: str) -> list[str]:
+def _queries_beyond(look: Look, agent: str) -> list[str]:
     """Return up to four queries that show the administrator a locked tool beyond the agent's scope.
 
     They are the world's requests and, preferred, words of such tools, or names where the
-    description is withheld; a law then asks them as the agent, who must be shown none.
+    description is withheld; laws then ask the same as the agent, who must be shown none.
     """
     outside = beyond(look.bench.world, agent)
     hidden_keys = [key for key in look.keys if key.server in outside]
@@ -238,14 +238,14 @@ def _telling(look: Look, agent: str) -> list[str]:
     for key in hidden_keys:
         withheld = is_withheld(look.bench.states[key])
         words.append(key.tool if withheld else look.bench.tools[key].word)
-    telling = []
+    revealing = []
     for query in dict.fromkeys(words):
         exchange = look.ask(query, flag=True, limit=SHOW_LIMIT)
         if exchange is not None and any(
             key.server in outside for key in exchange.answer.statuses()
         ):
-            telling.append(query)
-    return telling[-MOST_QUERIES:]
+            revealing.append(query)
+    return revealing[-MOST_QUERIES:]
 
 
 def _names_in(look: Look, agent: str, text: str, query: str) -> list[str]:

@@ -93,8 +93,8 @@ class LiveBench:
     def rounds(self) -> Iterator[tuple[LiveAnswer, list[Answer], list[Answer], list[Answer]]]:
         """Yield (a flagged call, answers without, with false, with true flag) per whole round.
 
-        A round is one query; it is whole with three, two and two answers. Inconclusive
-        without any.
+        A round is one query; it is whole with three, two and two answers. Inconclusive if no round
+        is whole.
         """
         whole = 0
         for looks in self.survey.rounds.values():
@@ -135,10 +135,10 @@ class LiveBench:
         return all(key in self.statuses(answers[at]) for at in (0, 2, 4))
 
     def bracketed(self) -> Iterator[tuple[list[Entry], list[tuple[LiveAnswer, Answer]]]]:
-        """Yield (entries, (call, answer) pairs) per query, for what is certainly locked meanwhile.
+        """Yield (entries, (call, answer) pairs) per query, for tools that were locked throughout.
 
-        All flagged answers to the query list these entries; the pairs are without the flag,
-        between them.
+        All flagged answers to the query list these entries; the pairs are without the flag, sent
+        between flagged ones.
         """
         for looks in (*self.survey.alone.values(), *self.survey.rounds.values()):
             pairs = [(look, look.answer) for look in looks]

@@ -76,18 +76,18 @@ class Build:
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether its run left nothing out: it came to its end, or found a violation before."""
+        """Whether its run left nothing out: it came to its end, or stopped at a violation."""
         left_out = any(map(is_left_out, self.report.clauses))
         return self.report.complete or (self.report.exit == VIOLATED and not left_out)
 
     @cached_property
     def is_current(self) -> bool:
-        """Whether its profile is as the running suite has it."""
+        """Whether the running suite has its profile with the same clauses, levels and floor."""
         return is_of_the_suite(self.report)
 
     @property
     def may_be_green(self) -> bool:
-        """Whether a pass of it is one of its whole profile, as the running suite has it."""
+        """Whether a pass may be shown green: nothing was left out, and its profile is current."""
         return self.is_whole and self.is_current
 
     @property
@@ -149,7 +149,7 @@ class Record:
     def newest_of(self, implementation: str, profile: str | None = None) -> Build | None:
         """Return the newest build of an implementation, and of a profile; None without one.
 
-        A build of which only a part was judged is it only if there is no other.
+        A build whose run left something out is returned only if there is no other.
         """
         builds = self.of(implementation, profile)
         return next((build for build in builds if build.is_whole), next(iter(builds), None))

@@ -30,7 +30,7 @@ class _Mark(msgspec.Struct):
 
 
 def write(files: Files, out: Path) -> None:
-    """Write the files into a folder, new or of an earlier site, whose further files are removed.
+    """Write the files into a folder: new, empty, or of an earlier site, whose files are replaced.
 
     Each is a new file, so that nothing is written through a link or into a pipe.
 
@@ -76,9 +76,9 @@ def _has(place: Path, content: bytes) -> bool:
 
 
 def expect_site(files: Files, out: Path) -> None:
-    """Raise BadRecord if a folder is not absent, empty or a site, or has a file that no site has.
+    """Raise BadRecord unless a folder is absent, empty, or an earlier site and nothing else.
 
-    Such are files of neither this site nor the names that the files of another would have.
+    In a site, a file is refused that this site does not have and whose name no site would give.
     """
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return

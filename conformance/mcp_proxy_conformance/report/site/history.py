@@ -26,7 +26,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The changes from one build to a later one: regressions, mends, and all others."""
+    """The changes of verdicts from one build to a later one: regressions, `mends`, and others."""
 
     before: Build
     after: Build
@@ -57,7 +57,8 @@ class Moving:
 def step(before: Build, after: Build) -> Step:
     """Return the changes from a build to a later one, of clauses that both runs were asked about.
 
-    From a pass to a failure is a regression, the reverse a mend; a waived failure is a failure.
+    From a pass to a failure is a regression, the reverse is in `mends`; a waived failure is a
+    failure.
     """
     changes = [
         Change(clause.id, clause.level, old.verdict, clause.verdict)

@@ -57,13 +57,13 @@ class Group:
     moving: tuple[Moving, ...]
 
     @property
-    def whole(self) -> bool:
-        """Whether there are two builds to be compared."""
+    def is_comparable(self) -> bool:
+        """Whether there are at least two builds."""
         return len(self.builds) > 1
 
     @property
     def table(self) -> Mapping[tuple[str, str], Step]:
-        """The step between two versions."""
+        """The step between each two builds of `pairs`, by their versions."""
         return {(step.before.version, step.after.version): step for step in self.pairs}
 
 
@@ -158,7 +158,7 @@ def _implementation(
         "newest_build": newest,
     }
     yield f"{folder}/index.html", _page("implementation", root, **values)
-    if any(group.whole for group in groups):
+    if any(group.is_comparable for group in groups):
         yield f"{folder}/changes.html", _page("changes", root, **values)
     for build in record.of(name):
         yield build.address, rendered(build.report, "site/build.html.jinja", build=build)
@@ -182,7 +182,7 @@ def _group(builds: tuple[Build, ...], newest: Build) -> Group:
 
 
 def _clause(record: Record, each: Positions) -> str:
-    """Return the page of a clause: its positions, the readings of it, and failing evidence."""
+    """Return the page of a clause: positions on it, interpretations of it, and failing evidence."""
     failing = [*each.fails]
     failing += [
         build

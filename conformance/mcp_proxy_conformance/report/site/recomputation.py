@@ -63,7 +63,7 @@ def contradiction(report: Report) -> str:
 
 
 def recomputed(report: Report) -> Report:
-    """Return the report with the reason that its clauses come to, if it passes or fails by them."""
+    """Return the report with its reason computed anew if it passes or fails, else unchanged."""
     if report.exit not in (CONFORMANT, VIOLATED):
         return report
     return msgspec.structs.replace(report, why=_due(report, frozen_profile(report)).why)
@@ -158,7 +158,7 @@ def _of_clause(clause: ClauseVerdict, report: Report) -> str:
 
 
 def _of_waived(result: Result, report: Report) -> str:
-    """Return that a result is waived, and no known deviation excuses it whole; "" otherwise."""
+    """Return a sentence if a result is waived and its deviations do not excuse it whole, or ""."""
     if result.verdict != "waived":
         return ""
     used = [waiver.id for waiver in report.waivers if waiver.state == "used"]
@@ -185,8 +185,8 @@ def _is_beyond(clause: ClauseVerdict, report: Report, *, seen: bool) -> bool:
 def _of_outcome(report: Report, known: Profile | None) -> str:
     """Return how exit code or headline contradict the clauses; "" if they do not.
 
-    A run that ended early may end with any code that is neither a pass nor a violation, with the
-    headline of that code.
+    A run that ended early may have any exit code for that, with the code's own headline; only a
+    pass or a violation must follow from the clauses.
     """
     if report.exit == FAULT or (not report.complete and report.exit in ENDED):
         own = ENDED[report.exit]

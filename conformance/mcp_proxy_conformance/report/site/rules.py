@@ -1,4 +1,4 @@
-"""Rules of a record, from the page for whoever keeps one, as HTML."""
+"""Rules of a record, for whoever keeps one: a Markdown page of the suite, made HTML."""
 
 from __future__ import annotations
 

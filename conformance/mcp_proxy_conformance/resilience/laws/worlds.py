@@ -120,19 +120,19 @@ def connections() -> list[Behaviour]:
     return behaviours + ([Behaviour(do="unresolvable")] if why_resolvable() is None else [])
 
 
-def first(group: Sequence[Behaviour], number: int = 0) -> Script:
+def single(group: Sequence[Behaviour], number: int = 0) -> Script:
     """Return a script of one behaviour: number `number` of the group, from 0."""
     return (group[number],)
 
 
 TOURS: tuple[tuple[int, tuple[Script, ...]], ...] = (
-    (2, (first(WELL), first(ERRORS), first(CUTS), first(LATE), first(AUTHORIZATION),
-         first(DENIED), first(DENIED, 4), first(NOT_FOUND))),
+    (2, (single(WELL), single(ERRORS), single(CUTS), single(LATE), single(AUTHORIZATION),
+         single(DENIED), single(DENIED, 4), single(NOT_FOUND))),
     (3, ((ERRORS[2], WELL[0]), (ERRORS[0], NOT_FOUND[0], WELL[0]), (CUTS[3], DENIED[2], WELL[0]),
          (DENIED[0], WELL[0]), (NOT_FOUND[0], WELL[0]), (ERRORS[8], WELL[0]),
          (Behaviour(do="refused"),), (Behaviour(do="malformed", connection={}),))),
-    (2, tuple(first(OPEN, number) for number in (0, 8, 11, 13, 17, 19))),
-    (1, (*(first(OPEN, number) for number in range(len(OPEN) - 4, len(OPEN))), first(WELL))),
+    (2, tuple(single(OPEN, number) for number in (0, 8, 11, 13, 17, 19))),
+    (1, (*(single(OPEN, number) for number in range(len(OPEN) - 4, len(OPEN))), single(WELL))),
 )  # fmt: skip
 """Loads of every run, however few are generated: they cover each clause that can be broken."""
 

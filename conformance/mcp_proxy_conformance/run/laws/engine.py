@@ -48,7 +48,7 @@ class Tried(Generic[E]):
 
 
 class Examples(Protocol[E]):
-    """The generated examples of one subject: worlds of a proxy, loads of a loader.
+    """The generated examples of one subject: worlds of a proxy, loads of a loader, relays' values.
 
     `noun` names one example, `subject` the kind of target; `seed` is the seed of the generator.
     `again`: whether a breach is confirmed and shrunk; `is_timed`: whether a breach that no
@@ -67,7 +67,7 @@ class Examples(Protocol[E]):
         """Try the law on all examples, without `again` until one breaks it; return the trials."""
 
     def broken(self) -> Collection[str]:
-        """Return the laws known by now to be broken, whose breaches may be looked at together.
+        """Return the laws known by now to be broken: their breaches may be confirmed side by side.
 
         Empty for a subject whose laws are tried one after another.
         """
@@ -88,7 +88,7 @@ class Examples(Protocol[E]):
         """Whether a breach of the law must be shrunk to a single server."""
 
     def elsewhere(self, law: str, example: E) -> str:
-        """Return why a breach in this example does not count for this law; empty if it does."""
+        """Return why a breach in this example counts for another law instead; "" if it counts."""
 
     def expect_control(self) -> None:
         """Raise Inconclusive if no example could have shown a breach: if, say, none was loaded."""
@@ -183,10 +183,10 @@ class Laws(Generic[E]):
         self._crew.shutdown(cancel_futures=True)
 
     def _concluded(self, law: str, trials: Sequence[Tried[E]]) -> _Settled:
-        """Confirm and shrink the breaches of a law, once, and return what came of it; waits for it.
+        """Confirm and shrink the breaches of a law, once; wait for the result and return it.
 
-        The breaches of other laws known to be broken are begun at the same time, two laws
-        at once. Without `again` nothing is confirmed: the smallest breach is returned.
+        Those of other laws known to be broken are begun at the same time, two laws at once. Without
+        `again` nothing is confirmed: the smallest breach is returned.
         """
         if not self._examples.again:
             return self._as_seen(law, self._wrong(trials))
@@ -202,9 +202,9 @@ class Laws(Generic[E]):
         return sorted(found, key=lambda trial: self._examples.size(trial.example))
 
     def _as_seen(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
-        """Return the findings of the first of these trials, unconfirmed, and write it as a case.
+        """Return the first of these trials' findings, unconfirmed, and write its example as a case.
 
-        An empty result without any trial.
+        Without any trial the result is empty.
         """
         for trial in wrong:
             evidence = tuple(self._examples.written(law, trial, in_time=False))

@@ -154,7 +154,9 @@ class GeneratedLoads(Examples[LoadCase]):
         )
         case = tried.example
         if law != "clears":
-            case = msgspec.structs.replace(self._telling(law, case), again=None, heals=False)
+            case = msgspec.structs.replace(
+                self._with_wrong_status(law, case), again=None, heals=False
+            )
         path = self._out / FOLDER / f"{case.id}.json"
         write(path, msgspec.structs.replace(case, clauses=clauses))
         return [
@@ -162,7 +164,7 @@ class GeneratedLoads(Examples[LoadCase]):
             run_again(path),
         ]
 
-    def _telling(self, law: str, case: LoadCase) -> LoadCase:
+    def _with_wrong_status(self, law: str, case: LoadCase) -> LoadCase:
         """Return the first of the law's loads of this case in which a status is not allowed.
 
         Its id loses the suffix `-once`. If there is none, return the case itself.

@@ -129,7 +129,7 @@ class Controller:
         """Do nothing: this process runs no check."""
 
     def give_up(self) -> None:
-        """Do nothing: workers without checks end by themselves, and pytest's loop with them."""
+        """Do nothing: workers end by themselves when their checks have passed without running."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> bool | None:
@@ -197,7 +197,7 @@ class Controller:
             now = time.monotonic()
 
     def _growing(self) -> dict[str, int]:
-        """Return {worker: process id} of those that still write their file and are not lost."""
+        """Return {worker: process id} of workers that still write their file and are not lost."""
         names = {path.stem for path in self._folder.glob(f"*{GROWING}")} - self._lost.keys()
         return {
             n: share.pid for n, share in shares_in(self._folder).items() if n in names and share.pid

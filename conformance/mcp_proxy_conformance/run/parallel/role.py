@@ -21,7 +21,7 @@ class Role(Protocol):
         """Prepare for these checks, before the first one runs."""
 
     def give_up(self) -> bool | None:
-        """Have no check run, as nothing can be judged; return True if pytest's loop is to end."""
+        """Have no check run, as the probe stopped the run; return if pytest's loop has to end."""
 
     def end(self) -> Report | None:
         """End every target after the last check; return the report, None for a worker."""

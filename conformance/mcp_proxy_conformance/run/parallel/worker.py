@@ -60,7 +60,7 @@ class Worker:
         self._run.count([place for item in items if (place := place_of(item)) is not None])
 
     def give_up(self) -> None:
-        """Have every check pass unrun: xdist takes a worker that ends by itself for a crash."""
+        """Have every check pass without running: a worker that ended itself would count as lost."""
         self._plugins.register(_RunNothing())
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -98,7 +98,7 @@ class Worker:
         return msgspec.json.decode(path.read_bytes(), type=Outcome) if path.exists() else None
 
     def _changed(self, place: Place | None) -> tuple[CitedStage, ...]:
-        """Return (stage,) if the place's stage is new or changed since last written; else ()."""
+        """Return (stage,) if this place's stage is new or changed since last written; else ()."""
         stage = self._run.subject.stage(place.name) if place is not None else None
         if stage is None or self._sent.get(stage.place) == stage:
             return ()

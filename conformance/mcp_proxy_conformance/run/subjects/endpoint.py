@@ -208,9 +208,9 @@ class RunningEndpoint(Subject):
                 self._calls[key] = Rejected(left_out=str(over))
 
     def lacking(self, place: Place) -> NotApplicable | None:
-        """Return a reason that names the place's first missing option: --expect, --as or --call.
+        """Return why a place's checks cannot run: the first of --expect, --as, --call they lack.
 
-        None if it lacks none.
+        None if no option is missing.
         """
         options: Mapping[str, object] = {
             "expect": self.endpoint.expect,

@@ -324,5 +324,5 @@ class DrivenProxy(Subject):
 
 
 def not_asked(option: str) -> NotApplicable:
-    """Return the NotApplicable for a check whose option was not given, with advice to add it."""
+    """Return the NotApplicable for a check whose option was not given, with advice to give it."""
     return NotApplicable(f"not asked for; add {option}", cause="not_asked")

@@ -21,10 +21,9 @@ HEAD = """\
 
 
 def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[str, str]:
-    """Map each required clause that fails, and that may be waived, to its first reason.
+    """Map each required clause that fails, and that may be waived, to its first reason, in order.
 
-    They are in the order of `clauses`. Failures before the first check, and the suite's own
-    clauses, cannot be waived.
+    Failures before the first check, and the suite's own clauses, cannot be waived.
     """
     first: dict[str, str] = {}
     for result in results:

@@ -129,8 +129,8 @@ def _covering(result: Result, deviations: Sequence[Deviation]) -> list[Deviation
 def _state(deviation: Deviation, results: Sequence[Result], *, whole: bool) -> State:
     """Return `used` if the deviation's failure was seen in a required result.
 
-    `stale` if it is gone: nothing was left out of the run, and what it names passes or does not
-    apply; else `unobserved`.
+    `stale` if it is gone: nothing was left out of the run, and what it names passed at least once
+    and otherwise does not apply; else `unobserved`.
     """
     meant = [
         (verdict, result) for result in results if (verdict := _of(deviation, result)) is not None
@@ -148,7 +148,7 @@ def _state(deviation: Deviation, results: Sequence[Result], *, whole: bool) -> S
 
 
 def _of(deviation: Deviation, result: Result) -> Verdict | None:
-    """Return a result's verdict on what the deviation names; None if it is not about that."""
+    """Return a result's verdict on the clause, check or case that the deviation names, or None."""
     if is_clause(deviation.id):
         return result.of(deviation.id)
     return result.verdict if names(deviation.id, result) else None
