@@ -382,11 +382,9 @@ def _up(sent: Message, own_id: str) -> Message:
 def _down(sent: Message, came: Message) -> Message:
     """Return the upstream's answer as the client gets it."""
     if "result" in came.members():
-        result = came.members("result")
-        result.setdefault("resultType", '"complete"')
+        result = came.members("result") | {"resultType": '"complete"'}
         if sent.method in KEPT:
-            result.setdefault("ttlMs", "0")
-            result.setdefault("cacheScope", '"private"')
+            result |= {"ttlMs": "0", "cacheScope": '"private"'}
         return _answer(sent, "result", message.text_of(result))
     error = came.members("error")
     code = json.loads(error.get("code", "null"))

@@ -16,6 +16,7 @@ from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Kind
 from mcp_proxy_conformance.fidelity.side import Listing, Outcome, Side
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
 from mcp_proxy_conformance.targets.relay import RelayFacts
+from mcp_proxy_conformance.upstream.relayed import Era
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Wire
@@ -57,6 +58,20 @@ class RelayBench:
     def facts(self) -> RelayFacts:
         """What the relay declares to change."""
         return self.relay.target.facts
+
+    @property
+    def upstream_era(self) -> Era:
+        """The era of the server behind the relay."""
+        return self.through.server.given.era
+
+    @property
+    def stateless_capabilities(self) -> Mapping[str, Any]:
+        """What the relay declares to clients of 2026-07-28, if it serves them; else empty."""
+        if self.through.refusal_of("stateless") is not None:
+            return {}
+        opening = self.through.main_of("stateless").opening
+        declared = opening.value().get("capabilities") if opening is not None else None
+        return declared if isinstance(declared, dict) else {}
 
     @property
     def reaches_by_http(self) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
@@ -18,7 +19,7 @@ from mcp_proxy_conformance.targets.adapter import TargetNotStarted
 from mcp_proxy_conformance.targets.process import Spawned
 from mcp_proxy_conformance.targets.relay import RelayTarget, launched
 from mcp_proxy_conformance.upstream.hub import Upstreams
-from mcp_proxy_conformance.upstream.relayed import Answer, Relayed, RelayedServer
+from mcp_proxy_conformance.upstream.relayed import Answer, Era, Relayed, RelayedServer
 from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server
 from mcp_proxy_conformance.wire.client import Client, Wire
 from mcp_proxy_conformance.wire.conversation import Conversation
@@ -58,6 +59,7 @@ class StartedRelay:
         self._process: Spawned | None = None
         self.refusal = ""
         self.unserved: dict[Wire, str] = {}
+        self._other: Side | None = None
         try:
             beside = self.hub.add(relayed_server(DIRECT, given))
             behind = self.hub.add(relayed_server("upstream", given))
@@ -80,9 +82,29 @@ class StartedRelay:
         self.seconds = time.monotonic() - began
 
     @property
+    def modern(self) -> Side:
+        """The direct way for clients of 2026-07-28: to a server of that revision, with the data."""
+        return self.direct_of("stateless")
+
+    def direct_of(self, era: Era) -> Side:
+        """Return the direct way for clients of an era; its server is started at first use."""
+        given = self.direct.server.given
+        if given.era == era:
+            return self.direct
+        if self._other is None:
+            other = self.hub.add(relayed_server(DIRECT, replace(given, era=era)))
+            self._other = Side(other, partial(self._client, other.url), era=era)
+        return self._other
+
+    @property
     def wire(self) -> str:
         """The wire on which the relay speaks to its client."""
         return str(getattr(self.through.main, "wire", ""))
+
+    @property
+    def _directs(self) -> Sequence[Side]:
+        """The direct ways that there are."""
+        return [side for side in (getattr(self, "direct", None), self._other) if side is not None]
 
     def log(self) -> str:
         """Return the end of what the relay printed; empty over stdio."""
@@ -94,11 +116,11 @@ class StartedRelay:
 
     def is_direct(self, message: Message) -> bool:
         """Whether a message of the transcript was sent on the direct way, without the relay."""
-        return message.peer in (DIRECT, self.direct.server.url)
+        return message.peer in (DIRECT, *(side.server.url for side in self._directs))
 
     def close(self) -> None:
         """End the clients, the relay and the servers."""
-        for side in (getattr(self, "through", None), getattr(self, "direct", None)):
+        for side in (getattr(self, "through", None), *self._directs):
             if side is not None:
                 side.close()
         if self._process is not None:
@@ -164,7 +186,7 @@ class StartedRelay:
 
     def stateless(self, side: Side) -> StatelessClient:
         """Return a new client of 2026-07-28 on a way over HTTP, which the caller closes."""
-        url = side.server.url if side is self.direct else self.launched.url
+        url = self.launched.url if side is self.through else side.server.url
         return StatelessClient(url, self.transcript)
 
     def carrier(self, side: Side) -> Carrier:

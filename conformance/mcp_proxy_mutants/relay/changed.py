@@ -41,7 +41,8 @@ class Sent(_Body):
     """An HTTP request on its way up: the client's headers, the upstream's session, the body.
 
     `own` are the headers, credentials among them, that the relay adds. `extra` are headers that the
-    upstream gets beside those that it should, `query` is put after the upstream's URL.
+    upstream gets beside those that it should, `query` is put after the upstream's URL. `deaf` is,
+    in front of a relay, whether that is kept from noticing that the client has gone.
     """
 
     method: str
@@ -50,6 +51,7 @@ class Sent(_Body):
     own: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
     query: str = ""
+    deaf: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

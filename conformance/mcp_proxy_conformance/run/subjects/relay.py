@@ -16,6 +16,7 @@ from mcp_proxy_conformance.catalogue.case import OwnCase, parameter
 from mcp_proxy_conformance.catalogue.relay_case import RelayCase, relay_cases
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.offers import FEATURES, STATELESS
 from mcp_proxy_conformance.fidelity.stages import GENERATED, RELAYED, given_at
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
 from mcp_proxy_conformance.run.collection import Place
@@ -289,3 +290,13 @@ def each_relay_case(area: str) -> pytest.MarkDecorator:
     """Return a decorator that parametrises a check's `case` with all relay cases of an area."""
     cells = [parameter(case, RELAYED) for case in relay_cases() if case.area == area]
     return pytest.mark.parametrize("case", cells)
+
+
+def each_upstream() -> pytest.MarkDecorator:
+    """Return a decorator that runs a check in front of an upstream of each era, by its bench."""
+    stages = {"handshake": FEATURES, "stateless": STATELESS}
+    cells = [
+        pytest.param(era, marks=pytest.mark.on(stage, fresh=False, needs=()))
+        for era, stage in stages.items()
+    ]
+    return pytest.mark.parametrize("bench", cells, indirect=True)

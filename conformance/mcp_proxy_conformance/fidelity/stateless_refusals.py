@@ -1,0 +1,336 @@
+"""Comparisons of requests of 2026-07-28 to be refused: versions, `_meta`, headers, codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.offers import MISSING, TELLING
+from mcp_proxy_conformance.fidelity.side import Side
+from mcp_proxy_conformance.fidelity.stateless_client import Exchange, StatelessClient, meta
+from mcp_proxy_conformance.upstream.relayed import Answer
+from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id, request
+from mcp_proxy_conformance.wire.revisions import (
+    INVALID_PARAMS,
+    LATEST_STATELESS,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_REVISION,
+    client_info,
+    header_value,
+    stateless_headers,
+)
+from mcp_proxy_conformance.wire.session import STREAM
+
+VERSION, STATELESS = "RLY.era.tools.version", "RLY.era.call.stateless"
+FORM, RESERVED = "RLY.era.error.form", "RLY.era.error.reserved"
+MISMATCH, BEFORE = "RLY.era.headers.mismatch", "RLY.era.headers.before"
+NOT_FOUND = "RLY.features.resources.not-found"
+UNKNOWN_VERSIONS = ("1900-01-01", "2199-12-31")
+UNKNOWN_METHOD = "example.org/nothing"
+HEADER_MISMATCH = -32020
+WITHDRAWN = (-32002, -32042)
+BELONGS_TO_MCP = range(-32099, -32019)
+CODES = (*WITHDRAWN, -32050, HEADER_MISMATCH, UNSUPPORTED_REVISION)
+"""Codes of an older upstream's errors that no client of 2026-07-28 may get for a call.
+
+Two are withdrawn, one is reserved without a meaning; the others have one that is not theirs.
+"""
+VERSION_HEADER, METHOD_HEADER, NAME_HEADER = "MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"
+MISFITS: Sequence[Mapping[str, str | None]] = (
+    {METHOD_HEADER: "tools/list"},
+    {METHOD_HEADER: None},
+    {METHOD_HEADER: "Tools/Call"},
+    {NAME_HEADER: TELLING},
+    {NAME_HEADER: None},
+    {NAME_HEADER: "ECHO"},
+    {NAME_HEADER: "=?base64?dGVsbGluZw==?="},
+    {VERSION_HEADER: "2025-11-25"},
+)
+"""Headers, None without, that do not fit a call of `echo`."""
+REFUSED = range(400, 500)
+SERVED = range(200, 300)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A request that has to be refused: what it is, and the pairs of status and code allowed."""
+
+    text: str
+    allowed: Sequence[tuple[int, int]]
+    method: str = "tools/list"
+    own_meta: Mapping[str, Any] = field(default_factory=meta)
+    headers: Mapping[str, str | None] = field(default_factory=dict)
+
+
+FAULTS = (
+    Fault(
+        text="an unknown method", method=UNKNOWN_METHOD, allowed=[(404, METHOD_NOT_FOUND)]
+    ),
+    Fault(
+        text="an unknown version", allowed=[(400, UNSUPPORTED_REVISION)],
+        own_meta=meta(protocolVersion=UNKNOWN_VERSIONS[0]),
+        headers={VERSION_HEADER: UNKNOWN_VERSIONS[0]},
+    ),
+    Fault(
+        text="no capabilities", allowed=[(400, INVALID_PARAMS)],
+        own_meta=meta(clientCapabilities=None),
+    ),
+    Fault(
+        text="no version in _meta", own_meta=meta(protocolVersion=None),
+        allowed=[(400, INVALID_PARAMS), (400, HEADER_MISMATCH)],
+    ),
+)  # fmt: skip
+"""Requests with one fault each; a missing version also is one that its header does not fit."""
+
+
+@contextmanager
+def both(bench: RelayBench) -> Iterator[tuple[StatelessClient, StatelessClient]]:
+    """Yield clients of 2026-07-28, directly and through the relay.
+
+    NotApplicable unless the relay serves that revision.
+    """
+    bench.needs_stateless()
+    relay = bench.relay
+    with (
+        closing(relay.stateless(relay.modern)) as own,
+        closing(relay.stateless(bench.through)) as shown,
+    ):
+        yield own, shown
+
+
+def versions(bench: RelayBench) -> Comparison:
+    """Ask in versions that nobody serves, in both eras; each is refused as that era says.
+
+    Without a handshake it is an error with the versions that are served; a handshake is answered
+    with another version, or by an error. Raises Inconclusive if the direct way does not show that.
+    """
+    comparison = Comparison()
+    for version in UNKNOWN_VERSIONS:
+        granted = _granted(bench, bench.through, version)
+        if granted is not None:
+            comparison.truth(
+                f"the version that a handshake for {version} is given", granted,
+                holds=granted != version, allowed="another, or an error", breaks=[VERSION],
+            )  # fmt: skip
+    if bench.through.refusal_of("stateless") is not None:
+        return comparison
+    with both(bench) as (own, shown):
+        for version in UNKNOWN_VERSIONS:
+            if not _names_versions(_in_version(own, version)):
+                raise Inconclusive("the direct way does not refuse an unknown version")
+            exchange = _in_version(shown, version)
+            comparison.truth(
+                f"a request of {version}", _told(exchange), holds=_names_versions(exchange),
+                allowed=f"error {UNSUPPORTED_REVISION}, with the versions that are served",
+                breaks=[VERSION],
+            )  # fmt: skip
+    return comparison
+
+
+def forms(bench: RelayBench) -> Comparison:
+    """Ask with one fault each; status and code are those of its kind.
+
+    A stream that is open already has the status 200. Raises Inconclusive if the direct way does
+    not show one.
+    """
+    comparison = Comparison()
+    with both(bench) as (own, shown):
+        for fault in FAULTS:
+            if not _is_formed(_faulty(own, fault), fault):
+                raise Inconclusive(f"the direct way does not refuse {fault.text}")
+            exchange = _faulty(shown, fault)
+            comparison.truth(
+                f"a request with {fault.text}", _told(exchange), breaks=[FORM],
+                holds=_is_formed(exchange, fault), described=False,
+                allowed=[{"status": status, "code": code} for status, code in fault.allowed],
+            )  # fmt: skip
+    return comparison
+
+
+def stateless(bench: RelayBench) -> Comparison:
+    """Ask on a connection on which all was stated before, without stating it; nothing is served.
+
+    Raises Inconclusive if the direct way serves it, or refuses the request that states all.
+    """
+    bench.needs_stateless()
+    comparison = Comparison()
+    for fault in FAULTS:
+        if fault.method == UNKNOWN_METHOD:
+            continue
+        own, shown = (_after_another(side, fault) for side in (bench.relay.modern, bench.through))
+        if own not in REFUSED:
+            raise Inconclusive(f"the direct way does not refuse {fault.text}")
+        comparison.truth(
+            f"the status of a request with {fault.text}, after one that states all", shown,
+            holds=shown not in SERVED, allowed="not 200", breaks=[STATELESS],
+        )  # fmt: skip
+    return comparison
+
+
+def reserved(bench: RelayBench) -> Comparison:
+    """Have an older upstream refuse calls with codes that 2026-07-28 withdrew or reserves.
+
+    None arrives at a client whose request has no such fault. Raises Inconclusive if the direct
+    way does not show a code.
+    """
+    comparison = Comparison()
+    with both(bench) as (own, shown):
+        for code in CODES:
+            answer = Answer(error=dumps({"code": code, "message": "No.", "data": {"a": 1}}))
+            for side in (bench.relay.modern, bench.through):
+                side.server.answers[f"code {code}"] = answer
+            if _called_with(own, bench.relay.modern, code).code != code:
+                raise Inconclusive(f"the direct way does not show the code {code}")
+            exchange = _called_with(shown, bench.through, code)
+            holds = exchange.code not in WITHDRAWN and exchange.code not in BELONGS_TO_MCP
+            comparison.truth(
+                f"a call that the upstream refuses with {code}", _told(exchange),
+                holds=holds and bool(exchange.answer), breaks=[RESERVED],
+                allowed="a code that 2026-07-28 has for it",
+            )  # fmt: skip
+    return comparison
+
+
+def headers(bench: RelayBench) -> Comparison:
+    """Call with one header that does not fit the body; it is refused, and the tool is not run.
+
+    Raises Inconclusive if the direct way does not refuse it, or a fitting call is refused.
+    """
+    comparison = Comparison()
+    name = bench.through.name_of("echo")
+    with both(bench) as (own, shown):
+        journal = bench.through.server.journal
+        right = {NAME_HEADER: header_value(name)}
+        if "result" not in _echo(shown, name, right).answer:
+            raise Inconclusive("a call whose headers fit is refused, too")
+        for misfit in MISFITS:
+            place = ", ".join(f"{header}: {value}" for header, value in misfit.items())
+            if _echo(own, "echo", misfit).status not in REFUSED:
+                raise Inconclusive(f"the direct way does not refuse {place}")
+            mark = journal.mark()
+            exchange = _echo(shown, name, misfit)
+            comparison.truth(
+                f"a call with {place}", _told(exchange), holds=exchange.status in REFUSED,
+                allowed="HTTP 400", breaks=[MISMATCH],
+            )  # fmt: skip
+            comparison.one_of(
+                f"a call with {place}: executions", len(journal.calls(mark)), [0], breaks=[BEFORE]
+            )
+    return comparison
+
+
+def not_found(bench: RelayBench) -> Comparison:
+    """Read a resource that does not exist; it is an error of invalid params.
+
+    Raises NotApplicable unless resources are declared, Inconclusive if the direct way gives no
+    error.
+    """
+    comparison = Comparison()
+    with both(bench) as (own, shown):
+        if "resources" not in bench.stateless_capabilities:
+            raise NotApplicable("resources are not declared", cause="not_declared")
+        params = {"uri": MISSING}
+        if own.ask("resources/read", params).code is None:
+            raise Inconclusive("the direct way does not refuse to read a missing resource")
+        exchange = shown.ask("resources/read", params)
+        comparison.one_of(
+            "the code of the error", exchange.code, [INVALID_PARAMS], breaks=[NOT_FOUND]
+        )
+    return comparison
+
+
+def _granted(bench: RelayBench, side: Side, version: str) -> Any:
+    """Return the version that a handshake for this one is given; None for an error or no answer."""
+    own_id, came = fresh_id(), list[Mapping[str, Any]]()
+
+    def take(raw: bytes, _: int) -> None:
+        """Keep the answer."""
+        try:
+            message = json.loads(raw)
+        except ValueError:
+            return
+        if isinstance(message, dict) and message.get("id") == own_id:
+            came.append(message)
+
+    params = {
+        "protocolVersion": version,
+        "capabilities": {},
+        "clientInfo": client_info("mcp-proxy-conformance"),
+    }
+    with closing(bench.relay.carrier(side)) as carrier:
+        carrier.begin(take)
+        carrier.send(request("initialize", dumps(params), own_id), "initialize", lambda: bool(came))
+    result = came[0].get("result") if came else None
+    return result.get("protocolVersion", "none") if isinstance(result, dict) else None
+
+
+def _in_version(client: StatelessClient, version: str) -> Exchange:
+    """List tools in a version."""
+    stated = meta(protocolVersion=version)
+    return client.ask("tools/list", own_meta=stated, headers={VERSION_HEADER: version})
+
+
+def _names_versions(exchange: Exchange) -> bool:
+    """Whether a request is refused for its version, with a list that has 2026-07-28."""
+    error = exchange.answer.get("error")
+    data = error.get("data") if isinstance(error, dict) else None
+    supported = data.get("supported") if isinstance(data, dict) else None
+    named = isinstance(supported, list) and LATEST_STATELESS in supported
+    return exchange.code == UNSUPPORTED_REVISION and named
+
+
+def _faulty(client: StatelessClient, fault: Fault) -> Exchange:
+    """Send a request with a fault."""
+    return client.ask(fault.method, own_meta=fault.own_meta, headers=fault.headers)
+
+
+def _is_formed(exchange: Exchange, fault: Fault) -> bool:
+    """Whether a fault is refused by status and code, the status left out in a stream."""
+    if exchange.response is not None and exchange.response.media_type == STREAM:
+        return exchange.code in [code for _, code in fault.allowed]
+    return (exchange.status, exchange.code) in fault.allowed
+
+
+def _after_another(side: Side, fault: Fault) -> int:
+    """List tools, then send a faulty request on the same connection; return its status.
+
+    0 without an answer that HTTP allows. Raises Inconclusive if the list is refused.
+    """
+    client = side.client(wire="stateless")
+    assert isinstance(client, Client)
+    try:
+        if client.request("tools/list").error is not None:
+            raise Inconclusive("a request that states all is refused")
+        params = dumps({"_meta": fault.own_meta})
+        sent = dict(stateless_headers(fault.method, params))
+        sent |= {name: value for name, value in fault.headers.items() if value is not None}
+        return client.post(request(fault.method, params, fresh_id()), headers=sent).status
+    except (Unreachable, ProtocolFault):
+        return 0
+    finally:
+        client.close()
+
+
+def _called_with(client: StatelessClient, side: Side, code: int) -> Exchange:
+    """Call the tool that is refused with that code."""
+    params = {"name": side.name_of(TELLING), "arguments": {"case": f"code {code}"}}
+    return client.ask("tools/call", params)
+
+
+def _echo(client: StatelessClient, name: str, changed: Mapping[str, str | None]) -> Exchange:
+    """Call a tool with headers that are changed."""
+    return client.ask("tools/call", {"name": name, "arguments": {"a": 1}}, headers=changed)
+
+
+def _told(exchange: Exchange) -> Mapping[str, Any]:
+    """Return what became of a request, for a finding."""
+    members = {key: value for key, value in exchange.answer.items() if key in ("result", "error")}
+    return {"status": exchange.status, **(members or {"none": exchange.why})}
