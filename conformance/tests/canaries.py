@@ -1,4 +1,4 @@
-"""Canaries, made-up secrets: their encoded forms and pieces, and traces of them in output."""
+"""Canaries, made-up secrets: their encoded forms and pieces, and where output leaks them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def cut(secret: str) -> list[str]:
     ]
 
 
-def told_in(folder: Path, canaries: Sequence[str], *printed: str) -> dict[str, list[str]]:
+def leaked_in(folder: Path, canaries: Sequence[str], *printed: str) -> dict[str, list[str]]:
     """Return {place: pieces of canaries that occur in it}, without places that have none.
 
     Places are the printed texts, each file of the folder, and each rendering of its report.json.

@@ -31,10 +31,7 @@ AFTER_S, ENDING_S, LEAVING_S = 4.0, 50.0, 5.0
 def started(
     *words: str, folder: Path, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE
 ) -> subprocess.Popen[str]:
-    """Start the command line as a process in a session of its own, with its output piped.
-
-    It is not awaited.
-    """
+    """Start the command line as a process in a session of its own, with its output piped."""
     command = [*PROGRAM, *words]
     return subprocess.Popen(
         command, cwd=folder, text=True, start_new_session=True, stdout=stdout, stderr=stderr

@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 
 from mcp_proxy_conformance.cli import main
 
-Told = tuple[int, dict[str, str], bytes]
-Tell = Callable[[str, dict[str, Any]], Told]
+Response = tuple[int, dict[str, str], bytes]
+Tell = Callable[[str, dict[str, Any]], Response]
 JSON = {"Content-Type": "application/json"}
 STREAM = {"Content-Type": "text/event-stream"}
 REFUSAL = {"code": -32603, "message": "the upstream is away"}
@@ -91,7 +91,7 @@ def server(
     """
     opening = {"protocolVersion": "2025-06-18", "capabilities": capabilities or {}}
 
-    def tell(_: str, message: dict[str, Any]) -> Told:
+    def tell(_: str, message: dict[str, Any]) -> Response:
         """Accept the handshake and notifications; answer any other request by `listing`."""
         if message.get("method") == "initialize":
             code, headers, body = _answer(message, {"result": opening})
@@ -103,7 +103,7 @@ def server(
     return tell
 
 
-def _answer(message: dict[str, Any], members: dict[str, Any], status: int = 200) -> Told:
+def _answer(message: dict[str, Any], members: dict[str, Any], status: int = 200) -> Response:
     """Return (status, headers, body) of a JSON-RPC response to that message.
 
     It has the message's id and these members.
@@ -331,7 +331,7 @@ def renamed(disabled: str, remediation: str, note: str) -> Tell:
     properties = {"query": {"type": "string"}, "include_disabled": {"type": "boolean"}}
     tool = {"name": "retrieve_tools", "inputSchema": {"type": "object", "properties": properties}}
 
-    def tell(method: str, message: dict[str, Any]) -> Told:
+    def tell(method: str, message: dict[str, Any]) -> Response:
         """List the discovery tool, or answer its call under the three names."""
         if message.get("method") != "tools/call":
             return server({"result": {"tools": [tool]}}, capabilities={"tools": {}})(

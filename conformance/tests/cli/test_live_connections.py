@@ -26,7 +26,7 @@ from mcp_proxy_conformance.cli import main
 TLS = Path(__file__).parents[1] / "tls"
 JSON = {"Content-Type": "application/json"}
 KEY = "canary-4711-redirect"
-Told = tuple[int, dict[str, str], bytes]
+Response = tuple[int, dict[str, str], bytes]
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Web:
 
 
 @contextmanager
-def web(tell: Callable[[str, dict[str, Any]], Told], *, tls: bool = False) -> Iterator[Web]:
+def web(tell: Callable[[str, dict[str, Any]], Response], *, tls: bool = False) -> Iterator[Web]:
     """Serve on 127.0.0.1 what `tell(path, message)` returns, (status, headers, body); yield a Web.
 
     `tls` is over a self-signed certificate. A CONNECT is answered like any request: no tunnel.
@@ -80,7 +80,7 @@ def web(tell: Callable[[str, dict[str, Any]], Told], *, tls: bool = False) -> It
         thread.join()
 
 
-def plain(_: str, message: dict[str, Any]) -> Told:
+def plain(_: str, message: dict[str, Any]) -> Response:
     """Return the response of an MCP server that shakes hands and lists one tool, `add`.
 
     Any request but `initialize` gets the list, a notification a 202.
@@ -93,7 +93,7 @@ def plain(_: str, message: dict[str, Any]) -> Told:
     return 200, JSON, json.dumps(body).encode()
 
 
-def to(place: str, status: int = 307) -> Callable[[str, dict[str, Any]], Told]:
+def to(place: str, status: int = 307) -> Callable[[str, dict[str, Any]], Response]:
     """Return a `tell` of an MCP server at the path `place`.
 
     Any other path is redirected to `place` with this status.
@@ -184,7 +184,7 @@ def test_a_proxy_is_used_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
     """
     secret = base64.b64encode(b"me:canary-of-the-proxy").decode()
 
-    def forward(path: str, message: dict[str, Any]) -> Told:
+    def forward(path: str, message: dict[str, Any]) -> Response:
         """Send the message on to the server in the request's URL; return its response."""
         parts = urlsplit(path)
         link = http.client.HTTPConnection(parts.hostname or "", parts.port or 80)

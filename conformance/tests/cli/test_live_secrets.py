@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from canaries import cut, forms, told_in
+from canaries import cut, forms, leaked_in
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
@@ -109,7 +109,7 @@ def test_no_credential_is_told_anywhere(
     )
 
     report = (tmp_path / "report.json").read_text(encoding="utf-8")
-    assert (done.exit_code, told_in(tmp_path, CANARIES, done.output)) == (1, {})
+    assert (done.exit_code, leaked_in(tmp_path, CANARIES, done.output)) == (1, {})
     assert report.count(REDACTED) > 10
     assert "Reproduce with: " in done.output
     assert place in done.output
@@ -130,7 +130,7 @@ def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
         timeout=100,
     )  # fmt: skip
 
-    assert (done.returncode, told_in(tmp_path, CANARIES, done.stdout, done.stderr)) == (1, {})
+    assert (done.returncode, leaked_in(tmp_path, CANARIES, done.stdout, done.stderr)) == (1, {})
     assert "FAILED test_live.py::test_a_live_note_is_one_line" in done.stdout
 
 
@@ -153,7 +153,7 @@ def test_no_credential_is_told_by_an_error(options: tuple[str, ...], tmp_path: P
     """
     done = CliRunner().invoke(main, ["run", "endpoint", *options, "--out", str(tmp_path)])
 
-    assert (done.exit_code in (2, 3), told_in(tmp_path, CANARIES, done.output)) == (True, {})
+    assert (done.exit_code in (2, 3), leaked_in(tmp_path, CANARIES, done.output)) == (True, {})
 
 
 def test_the_parts_of_a_credential_are_secret_too() -> None:

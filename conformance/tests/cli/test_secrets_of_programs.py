@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from canaries import told_in
+from canaries import leaked_in
 
 ECHOING = str(Path(__file__).parents[1] / "echo_program.py")
 WORD, AFTER, OF_URL = "wrd-Canary/4801+x=", "aft Canary?4802&y", "url-Canary:4803z"
@@ -31,7 +31,7 @@ def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
         check=False, timeout=110,
     )  # fmt: skip
     assert (folder / "out" / "report.json").exists(), done.stderr
-    return done.returncode, told_in(folder / "out", CANARIES, done.stdout, done.stderr)
+    return done.returncode, leaked_in(folder / "out", CANARIES, done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize("how", ["error", "refused", "url", "line", "dies"])

@@ -30,7 +30,9 @@ ENTRY = {"name": "wipe", "server": "forge", "status": "disabled_by_user"}
 SOUND: Json = {"items": [], "locked": [ENTRY], "help": {"disabled_by_user": "Ask."}}
 
 
-def found(body: Json, *, flag: Any = True, limit: Any = None) -> list[tuple[str, tuple[str, ...]]]:
+def breaches(
+    body: Json, *, flag: Any = True, limit: Any = None
+) -> list[tuple[str, tuple[str, ...]]]:
     """Return (place, clauses) of each breach of the schema in an answer to a request.
 
     The request had this flag and this limit, None being no limit.
@@ -68,7 +70,7 @@ def test_a_breach_has_the_targets_own_names_and_its_clauses(
 
     Of several wrong items in a list only the first is named.
     """
-    assert found(body) == places
+    assert breaches(body) == places
 
 
 def test_what_an_answer_may_hold_depends_on_flag_and_limit() -> None:
@@ -80,12 +82,12 @@ def test_what_an_answer_may_hold_depends_on_flag_and_limit() -> None:
     noted = {"tools": [{"name": "free"}], "hint": "1 is locked; set include_disabled"}
 
     seen = [
-        found(three, limit=2),
-        found(three, limit=3),
-        found(three, limit=2.5),
-        found(noted, flag=False),
-        found(noted),
-        found(noted, flag="true"),
+        breaches(three, limit=2),
+        breaches(three, limit=3),
+        breaches(three, limit=2.5),
+        breaches(noted, flag=False),
+        breaches(noted),
+        breaches(noted, flag="true"),
     ]
 
     cap, silent = [("/locked", ("FR-006.cap",))], [("/hint", ("FR-009.silent",))]

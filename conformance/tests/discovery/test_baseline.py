@@ -44,13 +44,13 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path, before: Recording
 
 
 def spoil_file(folder: Path) -> None:
-    """Replace `tools` by `toolz` once in one recorded answer of the phase `open`."""
+    """Replace `tools` by `toolz` in one recorded answer, so that its digest no longer fits."""
     file = next((folder / "open").iterdir())
     file.write_bytes(file.read_bytes().replace(b"tools", b"toolz", 1))
 
 
 def lose_file(folder: Path) -> None:
-    """Remove the file of one recorded answer of the phase `locked`."""
+    """Remove the file of one recorded answer that the manifest names."""
     next((folder / "locked").iterdir()).unlink()
 
 

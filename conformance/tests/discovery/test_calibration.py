@@ -30,7 +30,7 @@ def exact(body: object, frame: bytes = FRAME) -> Exact:
 
 
 def steady(absent: Exact, false: Exact) -> Callable[[str], Exact]:
-    """Return a target: a function that answers form `A`, the flag absent, with `absent`.
+    """Return a target, a function that answers form `A` (the flag absent) with `absent`.
 
     It answers the other forms with `false`.
     """
@@ -38,7 +38,7 @@ def steady(absent: Exact, false: Exact) -> Callable[[str], Exact]:
 
 
 def drawing(make: Callable[[], object]) -> Callable[[str], Exact]:
-    """Return a target: a function that answers any form with a new body of `make`."""
+    """Return a target, a function that answers any form of the flag with a new body of `make`."""
     return lambda _form: exact(make())
 
 

@@ -29,54 +29,54 @@ def refused(folder: Path) -> str:
 
 
 def _edit_verdict(report: Json) -> None:
-    """Change the verdict of the first clause from `pass`, in place."""
+    """Give the first clause, which passes, another verdict than its result, in place."""
     report["clauses"][0]["verdict"] = "not_applicable"
 
 
 def _edit_count(report: Json) -> None:
-    """Change the number of results of the first clause from 1, in place."""
+    """Have the first clause count more results than the report has on it, in place."""
     report["clauses"][0]["results"] = 5
 
 
 def _edit_headline(report: Json) -> None:
-    """Change the headline of a violated report to `conformant`, in place."""
+    """Give a report with a failure the headline `conformant`, in place."""
     report["headline"] = "conformant"
 
 
 def _drop_clause(report: Json) -> None:
-    """Take the first clause and its results out of the report, in place."""
+    """Take the first clause and its results away, though the profile has it, in place."""
     clause = report["clauses"].pop(0)
     report["results"] = [r for r in report["results"] if clause["id"] not in r["clauses"]]
 
 
 def _make_advisory(report: Json) -> None:
-    """Change the level of the first clause from `required`, in place."""
+    """Give the first clause, which the profile requires, the level `advisory`, in place."""
     report["clauses"][0]["level"] = "advisory"
 
 
 def _repeat(report: Json) -> None:
-    """Repeat the first clause at the end of the report, in place."""
+    """Repeat the first clause at the end of the report, so that it is there twice, in place."""
     report["clauses"].append(report["clauses"][0])
 
 
 def _name_badly(report: Json) -> None:
-    """Change the id of the first clause to a path, in place."""
+    """Give the first clause a path as its id, after which no page may be named, in place."""
     report["clauses"][0]["id"] = "../../etc"
 
 
 def _say_fault(report: Json) -> None:
-    """Make the report that of a fault of the suite, but for its headline, in place."""
+    """Give the report the exit code of a fault of the suite, but another headline, in place."""
     report |= {"exit": 70, "headline": "conformant"}
 
 
 def _certify(report: Json) -> None:
-    """Make a report without failures that of an endpoint with a headline of its own, in place."""
+    """Make the report that of an endpoint, with a headline that no run has, in place."""
     report["target"]["kind"] = "endpoint"
     report["headline"] = "certified"
 
 
 def _rename_profile(report: Json) -> None:
-    """Change the version in the name of the profile, and leave its `version`, in place."""
+    """Give the profile's name another version than its `version`, in place."""
     report["profile"]["name"] = "robustness@99"
 
 
@@ -96,21 +96,21 @@ def _take_other_suite(report: Json) -> None:
 
 
 def _leave_out(report: Json) -> None:
-    """Take the results of the first clause away, as in a part of a profile, in place."""
+    """Leave the first clause out, as of a part of a profile, in a run called complete, in place."""
     clause = report["clauses"][0]
     clause |= {"verdict": "not_applicable", "cause": "left_out", "results": 0}
     report["results"] = [r for r in report["results"] if clause["id"] not in r["clauses"]]
 
 
 def _waive(report: Json) -> None:
-    """Change all failures to waived ones, without a known deviation, in place."""
+    """Make all failures waived ones, though no deviation of the report names them, in place."""
     for row in [*report["clauses"], *report["results"]]:
         row["verdict"] = "waived" if row["verdict"] == "fail" else row["verdict"]
     report |= {"headline": "passes with 0 deviations", "exit": 0}
 
 
 def _settle(report: Json) -> None:
-    """Change the clause whose result fails to one whose case does not arise, in place."""
+    """Make the failed clause not applicable, though its result becomes inconclusive, in place."""
     for row in report["results"]:
         if row["verdict"] == "fail":
             row["verdict"] = "inconclusive"
@@ -121,7 +121,7 @@ def _settle(report: Json) -> None:
 
 
 def _nest(report: Json) -> None:
-    """Put an object nested 60 deep into the report's timing, in place."""
+    """Put an object nested 60 deep, more than a reader takes, into the timing, in place."""
     value: Json = {}
     for _ in range(60):
         value = {"a": value}
@@ -178,13 +178,13 @@ def test_a_report_of_a_profile_that_may_change_has_the_levels_of_the_suite(tmp_p
 
 
 def _make_first_advisory(report: Json) -> None:
-    """Change the level of the first required clause that passes, in place."""
+    """Give the first passing clause that is required the level `advisory`, in place."""
     passing = (row for row in report["clauses"] if row["verdict"] == "pass")
     next(row for row in passing if row["level"] == "required")["level"] = "advisory"
 
 
 def _clear_floor(report: Json) -> None:
-    """Take all away that the profile requires to pass, in place."""
+    """Remove all passes that the profile's floor requires, in place."""
     report["profile"]["floor"]["passes"] = []
 
 
@@ -246,7 +246,7 @@ def test_a_secret_in_any_file_is_refused(text: str, words: str, tmp_path: Path) 
 
 
 def _with_body(text: str) -> Callable[[Json], None]:
-    """Return a change of a report: the body of its first message is this text."""
+    """Return a change of a report, by which the body of its first message is this text."""
 
     def change(report: Json) -> None:
         """Set the body of the report's first message to the text, in place."""

@@ -49,7 +49,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / "report.json"
 
 
-def tell(path: Path, wanted: str, *more: str) -> Result:
+def run_report(path: Path, wanted: str, *more: str) -> Result:
     """Run `report FILE --format FORMAT` with further words, in this process; return its result."""
     return CliRunner().invoke(main, ["report", str(path), "--format", wanted, *more])
 
@@ -71,11 +71,11 @@ def test_a_real_run_is_told_again_with_the_same_bytes(
     """
     out = tmp_path / "told"
 
-    first, second = tell(real, wanted), tell(real, wanted, "--out", str(out))
+    first, second = run_report(real, wanted), run_report(real, wanted, "--out", str(out))
 
     assert (first.exit_code, second.exit_code, second.stdout) == (0, 0, "")
     assert first.stdout_bytes == out.read_bytes() != b""
-    assert tell(real, wanted).stdout_bytes == first.stdout_bytes
+    assert run_report(real, wanted).stdout_bytes == first.stdout_bytes
 
 
 @pytest.mark.parametrize("wanted", FORMATS)
@@ -159,7 +159,7 @@ def test_what_is_no_report_is_refused_in_one_sentence(
     if content is not None:
         path.write_bytes(content)
 
-    done = tell(path, wanted)
+    done = run_report(path, wanted)
 
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert words in done.stderr
@@ -170,7 +170,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     path.write_text(json.dumps(ONE), encoding="utf-8")
 
-    done = tell(path, "markdown", "--out", str(tmp_path / "none" / "x.md"))
+    done = run_report(path, "markdown", "--out", str(tmp_path / "none" / "x.md"))
 
     assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
 

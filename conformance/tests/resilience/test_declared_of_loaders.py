@@ -112,9 +112,9 @@ def test_a_listed_name_that_begins_like_the_prefix_is_no_other(
 
 
 def hears(signal: Signal, _: Connection, __: int) -> Signal:
-    """Return a timeout signal if the body has SIGNATURE, in any case of letters.
+    """Return a timeout signal if the body has SIGNATURE, in any case of letters; else the signal.
 
-    Else the signal.
+    A loader with this hook knows one declared signature only.
     """
     held = SIGNATURE.lower().encode() in signal.body.lower()
     return Signal("authz_timeout", signal.code, body=signal.body) if held else signal

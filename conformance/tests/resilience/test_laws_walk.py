@@ -24,7 +24,7 @@ from mcp_proxy_conformance.resilience.laws.worlds import WORDS, a_load
 from mcp_proxy_conformance.resilience.walk import Reads, walk
 from mcp_proxy_conformance.run.laws.of_loads import generated
 
-Told = dict[str, Any]
+Json = dict[str, Any]
 
 
 def test_another_seed_is_another_list_of_loads() -> None:

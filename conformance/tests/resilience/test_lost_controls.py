@@ -1,4 +1,4 @@
-"""Verdicts on loaders that lose all servers to one, load none or fail none; secrets not sent."""
+"""Loaders that lose all servers to one, load none, fail none or send no secret: what is judged."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ LOST = {"status": "failed", "tools": [], "error": "One of the servers cannot be 
 
 
 @dataclass(frozen=True)
-class Told:
-    """The reference's loader; `tell(answer, request)` then changes its answer in place."""
+class ChangedAnswers:
+    """The reference's loader, whose answers `tell(answer, request)` changes in place."""
 
     tell: Tell
     headers: bool = True
@@ -60,53 +60,50 @@ def without_headers(request: Json) -> Json:
 
 
 def all_or_none(answer: Json, _request: Json) -> None:
-    """Make all servers failed, without tools, if one of them is not available."""
+    """Make all servers failed, without tools, if one is not available: it breaks I1.isolated.
+
+    The healthy control is lost in each load with a failing server.
+    """
     if any(outcome["status"] != "available" for outcome in answer["outcomes"]):
         for outcome in answer["outcomes"]:
             outcome.update(LOST)
 
 
 def nothing(answer: Json, _request: Json) -> None:
-    """Make every server failed, without tools."""
+    """Make every server failed, without tools, so that nothing can be judged."""
     for outcome in answer["outcomes"]:
         outcome.update(LOST)
 
 
 def believed(answer: Json, _request: Json) -> None:
-    """Make every server available, without an error; its tools stay."""
+    """Make every server available, without an error, so that nothing is known of errors."""
     for outcome in answer["outcomes"]:
         outcome.update(status="available", error=None)
 
 
 def with_tools(answer: Json, request: Json) -> None:
-    """Make all servers failed if one is; each of them lists the tool `add`."""
+    """Make all servers failed if one is, each with the tool `add`, which none may have then."""
     all_or_none(answer, request)
     for outcome in answer["outcomes"]:
         outcome["tools"] = ["add"] if outcome["status"] == "failed" else outcome["tools"]
 
 
 def without_errors(answer: Json, request: Json) -> None:
-    """Make all servers failed if one is, and take the error texts away: other clauses break too.
-
-    This shows that a lost control does not hide the missing errors.
-    """
+    """Make all servers failed if one is, without the error text that each must have (O4.error)."""
     all_or_none(answer, request)
     for outcome in answer["outcomes"]:
         outcome["error"] = None
 
 
 def with_secrets(answer: Json, request: Json) -> None:
-    """Make all servers failed if one is.
-
-    Each error quotes the request's servers and their secrets.
-    """
+    """Make all servers failed if one is, with errors that quote the servers and their secrets."""
     all_or_none(answer, request)
     for outcome in answer["outcomes"]:
         outcome["error"] = outcome["error"] and f"cannot load {request['servers']}"
 
 
 def once_for_all(answer: Json, request: Json) -> None:
-    """Make all servers failed if one is, and keep the first outcome only."""
+    """Make all servers failed if one is, and keep one outcome only, where each needs its own."""
     all_or_none(answer, request)
     if any(outcome["status"] == "failed" for outcome in answer["outcomes"]):
         answer["outcomes"] = answer["outcomes"][:1]
@@ -134,7 +131,7 @@ def verdicts(host: LoaderHost, tmp_path: Path) -> Callable[..., dict[str, dict[s
 
         Return {clause of the basic profile: {case id: verdict}}.
         """
-        target = loader_target(lambda _: EmbeddedLoader(Told(tell, **members), host), ())
+        target = loader_target(lambda _: EmbeddedLoader(ChangedAnswers(tell, **members), host), ())
         loads = Loads(target.loader, tmp_path)
         loads.plan(cases)
         bench, by_clause = LoadBench(loads, target), dict[str, dict[str, str]]()
@@ -264,7 +261,9 @@ def test_a_machine_that_knows_every_name_spoils_nothing_else(
 
 def test_pages_are_played(host: LoaderHost, tmp_path: Path) -> None:
     """In the case of a server with three pages of tools, tools/list is sent three times."""
-    loads = Loads(lambda _: EmbeddedLoader(Told(lambda _answer, _request: None), host), tmp_path)
+    loads = Loads(
+        lambda _: EmbeddedLoader(ChangedAnswers(lambda _answer, _request: None), host), tmp_path
+    )
     (case,) = [load_case for load_case in load_cases() if load_case.id == "outcome-pages"]
 
     load = loads.of(case)

@@ -35,7 +35,7 @@ from mcp_proxy_mutants.fresh import Fresh
 from mcp_proxy_mutants.loader.changed import ChangedLoad
 from mcp_proxy_reference.loader import MEANING, Outcome
 
-Told = dict[str, Any]
+Json = dict[str, Any]
 FEW = 6
 MODULE = "resilience/test_load_laws.py"
 OF_CHECKS = {check.name: check.clauses for check in checks() if check.module == MODULE}
@@ -73,30 +73,33 @@ def meaning(**classes: str) -> ChangedLoad:
     return changed(" ".join(classes), meaning={**MEANING, **table})
 
 
-def claims_more(answer: Told, _: Told) -> Told:
-    """Add 1 to the claimed attempts of each server that took more than one; return the answer."""
+def claims_more(answer: Json, _: Json) -> Json:
+    """Add 1 to the claimed attempts of each server that took more than one (O6.claimed)."""
     for outcome in answer["outcomes"]:
         outcome["attempts"] += outcome["attempts"] > 1
     return answer
 
 
-def follows_the_first(answer: Told, _: Told) -> Told:
-    """If the first server is denied, make all others denied, without tools; return the answer."""
+def follows_the_first(answer: Json, _: Json) -> Json:
+    """If the first server is denied, make all others denied too: order and company then matter.
+
+    It breaks I3.order and I1.isolated.
+    """
     first, *others = answer["outcomes"] or [{"status": ""}]
     for outcome in others if first["status"] == "denied" else ():
         outcome.update(status="denied", tools=[], error="The server denied access.")
     return answer
 
 
-def keeps_tools(answer: Told, _: Told) -> Told:
-    """Add the tool `kept` to each denied server; return the answer."""
+def keeps_tools(answer: Json, _: Json) -> Json:
+    """Add the tool `kept` to each denied server, which must not have any (S2.no-tools)."""
     for outcome in answer["outcomes"]:
         outcome["tools"] += ["kept"] if outcome["status"] == "denied" else []
     return answer
 
 
-def drops_the_denied(answer: Told, _: Told) -> Told:
-    """Drop the outcomes of denied servers, unless there is one outcome only; return the answer."""
+def drops_the_denied(answer: Json, _: Json) -> Json:
+    """Drop the outcomes of denied servers, unless there is one outcome only (O1.one-each)."""
     if len(answer["outcomes"]) > 1:
         answer["outcomes"] = [
             outcome for outcome in answer["outcomes"] if outcome["status"] != "denied"
@@ -107,11 +110,11 @@ def drops_the_denied(answer: Told, _: Told) -> Told:
 def remembers() -> Any:
     """Return a change of answers: a server once permanent keeps that outcome in later loads.
 
-    Servers are known by their URLs.
+    It breaks I5.clears where the server has healed. Servers are known by their URLs.
     """
-    failed: dict[str, Told] = {}
+    failed: dict[str, Json] = {}
 
-    def tell(answer: Told, request: Told) -> Told:
+    def tell(answer: Json, request: Json) -> Json:
         """Keep each permanent outcome by URL; give each server the kept one of its URL, if any."""
         urls = {server["server_id"]: str(server.get("url")) for server in request["servers"]}
         for outcome in answer["outcomes"]:
@@ -126,11 +129,11 @@ def remembers() -> Any:
 def by_turns() -> Any:
     """Return a change of answers by which all servers have the next of four statuses, by load.
 
-    Nothing else of the outcomes changes.
+    No repetition then shows the same breach. Nothing else of the outcomes changes.
     """
     turn = count()
 
-    def tell(answer: Told, _: Told) -> Told:
+    def tell(answer: Json, _: Json) -> Json:
         """Give all servers of this load the next status, and return the answer."""
         word = WORDS[next(turn) % len(WORDS)]
         for outcome in answer["outcomes"]:
@@ -275,7 +278,7 @@ def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
     It reports `available` or `failed`, and tries once.
     """
 
-    def tell(answer: Told, _: Told) -> Told:
+    def tell(answer: Json, _: Json) -> Json:
         """Make each server that is not available `failed`; return the answer."""
         for outcome in answer["outcomes"]:
             outcome["status"] = "available" if outcome["status"] == "available" else "failed"

@@ -66,12 +66,15 @@ def trying(
 
 
 def user_first(facts: Facts) -> Status:
-    """Return the reference's status of a tool, but a user's lock before any other lock."""
+    """Return the reference's status of a tool, but a user's lock first (FR-004.precedence)."""
     return "disabled_by_user" if facts.disabled_by_user else classify(facts)
 
 
 def moody() -> Any:
-    """Return an entry decision whose status is a word of its own, `mood_N`, always another."""
+    """Return an entry decision whose status is a word `mood_N`, another one for each target.
+
+    No repetition then shows the same breach.
+    """
     word = f"mood_{next(MOODS)}"
 
     def entry_with_mood(facts: Facts, status: Status, withheld: bool) -> dict[str, Any]:

@@ -14,7 +14,7 @@ BY_ID = {control.id: control for control in REMOVALS}
 
 
 def tried(name: str, folder: Path, **change: object) -> tuple[str, str]:
-    """Run the removal control of that id, with these of its members replaced.
+    """Try the removal control of that id, with these of its members replaced.
 
     Return (cell of its row, reason), such as ("behaved", "").
     """
