@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mcp_proxy_conformance.fidelity.bench import RelayBench
-from mcp_proxy_conformance.fidelity.offers import MISSING, TELLING
+from mcp_proxy_conformance.fidelity.offers import MISSING, NOTE, TELLING
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import Exchange, StatelessClient, meta
 from mcp_proxy_conformance.upstream.relayed import Answer
@@ -179,10 +179,12 @@ def reserved(bench: RelayBench) -> Comparison:
     """Have an older upstream refuse calls with codes that 2026-07-28 withdrew or reserves.
 
     None arrives at a client whose request has no such fault. Raises Inconclusive if the direct
-    way does not show a code.
+    way does not show a code, or every call is refused.
     """
     comparison = Comparison()
     with both(bench) as (own, shown):
+        if "result" not in _echo(shown, bench.through.name_of("echo"), {}).answer:
+            raise Inconclusive("a call that nobody refuses has no result")
         for code in CODES:
             answer = Answer(error=dumps({"code": code, "message": "No.", "data": {"a": 1}}))
             for side in (bench.relay.modern, bench.through):
@@ -231,7 +233,7 @@ def not_found(bench: RelayBench) -> Comparison:
     """Read a resource that does not exist; it is an error of invalid params.
 
     Raises NotApplicable unless resources are declared, Inconclusive if the direct way gives no
-    error.
+    error, or one that exists cannot be read.
     """
     comparison = Comparison()
     with both(bench) as (own, shown):
@@ -240,6 +242,8 @@ def not_found(bench: RelayBench) -> Comparison:
         params = {"uri": MISSING}
         if own.ask("resources/read", params).code is None:
             raise Inconclusive("the direct way does not refuse to read a missing resource")
+        if "result" not in shown.ask("resources/read", {"uri": NOTE}).answer:
+            raise Inconclusive("a resource that exists cannot be read")
         exchange = shown.ask("resources/read", params)
         comparison.one_of(
             "the code of the error", exchange.code, [INVALID_PARAMS], breaks=[NOT_FOUND]
