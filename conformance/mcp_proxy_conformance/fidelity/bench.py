@@ -201,7 +201,7 @@ class RelayBench:
             calls = side.server.journal.calls(mark, case.tool)
             return shown, [argument_of(call.raw) for call in calls]
 
-        comparison = Comparison()
+        comparison = Comparison(origin=case.id)
         (_, direct), (shown, through) = self.both(arrived)
         if len(direct) != 1 or not exact_json.same_tokens(direct[0], exact_json.read(arguments)):
             raise Inconclusive(f"the direct way does not show the arguments of {case.id}")
@@ -226,7 +226,7 @@ class RelayBench:
         case's clauses open, and so do content items that cannot be told from others, unless the
         case is about which there are. `of`, NotApplicable and Inconclusive are as in `judged`.
         """
-        comparison = Comparison()
+        comparison = Comparison(origin=case.id)
         direct, through = self.both(lambda side: side.call(case.tool, arguments))
         if direct.kind == "none":
             raise Inconclusive(f"the direct way does not show what {case.id} is about")

@@ -25,7 +25,7 @@ ENVELOPE, TOKEN = "RLY.down.envelope", "RLY.up.meta.progress-token"
 TOKENS: Sequence[int | str] = ("a token", 7)
 OVERLAP_S = 0.4
 """Seconds that the upstream waits, at most, for the calls of all clients before it answers any."""
-CLIENTS = 3
+CLIENTS, EQUAL_IDS = 3, "clients that call at once under equal ids"
 REQUEST_IDS: Sequence[int | str] = (1, "1", "a ü/+=", 0, 9007199254740991)
 
 
@@ -49,7 +49,7 @@ def own_answers(bench: RelayBench) -> Comparison:
     Another client's answer is a finding, one that is nobody's leaves the clause open. Raises
     NotApplicable over stdio, Inconclusive if a call does not reach the upstream.
     """
-    comparison = Comparison()
+    comparison = Comparison(origin=EQUAL_IDS)
     bench.needs_tool("give")
     clients = [http_client(bench.through) for _ in range(CLIENTS)]
     server, strange = bench.through.server, list[str]()
@@ -83,7 +83,7 @@ def request_ids(bench: RelayBench) -> Comparison:
 
     Raises Inconclusive if no request has come in a session.
     """
-    comparison = Comparison()
+    comparison = Comparison(origin=EQUAL_IDS)
     uses = list[tuple[str, str]]()
     for arrival in bench.through.server.journal.since():
         request_id = json.loads(arrival.raw or b"{}").get("id") if arrival.raw else None

@@ -22,7 +22,7 @@ from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 TOKEN, OTHER, QUERY = "RLY.cred.down.token", "RLY.cred.down.other", "RLY.cred.down.query"
 UP, LOG = "RLY.cred.up.token", "RLY.cred.up.log"
-AUTHORIZATION = "Authorization"
+AUTHORIZATION, HEADERS = "Authorization", "the headers of a client"
 CLIENT_TOKEN = "canary/of+the-client-c1a55e="  # noqa: S105 - a canary, not a secret
 OTHERS: Mapping[str, str] = {
     "Cookie": "canary/in+a-cookie-90ef3d",
@@ -48,7 +48,7 @@ def token_sent_on(bench: RelayBench) -> Comparison:
     if AUTHORIZATION.lower() in map(str.lower, bench.facts.forwards):
         reason = f"the relay declares that it forwards {AUTHORIZATION}"
         raise NotApplicable(reason)
-    comparison = Comparison()
+    comparison = Comparison(origin=HEADERS)
     _, arrivals = _arrivals(bench)
     _search(comparison, AUTHORIZATION, CLIENT_TOKEN, arrivals, TOKEN)
     return comparison
@@ -60,7 +60,7 @@ def others_sent_on(bench: RelayBench) -> Comparison:
     Those that the relay declares to forward are left out, and a session id that the upstream has
     issued. Raises NotApplicable over stdio, Inconclusive if the relay does not serve the client.
     """
-    comparison = Comparison()
+    comparison = Comparison(origin=HEADERS)
     client, arrivals = _arrivals(bench)
     forwards = {name.lower() for name in bench.facts.forwards}
     owned = dict(OTHERS)

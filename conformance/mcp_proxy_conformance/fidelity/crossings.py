@@ -20,6 +20,7 @@ from mcp_proxy_conformance.fidelity.way_back import (
     CANCELLATION,
     EVERYTHING,
     FIRST,
+    LISTENING,
     MESSAGE,
     PROGRESSED,
     SETTLES_S,
@@ -95,6 +96,7 @@ def requests(bench: RelayBench, clause: str, methods: Sequence[str]) -> Comparis
     needs_messages(bench)
     comparison = Comparison()
     for method in methods:
+        comparison.origin = method
         own, shown = bench.at_once(partial(_apart, bench, method=method, case=method))
         if own.of_caller != 1 or own.of_others:
             raise Inconclusive(f"the direct way does not show {method}")
@@ -247,8 +249,9 @@ def change_told(bench: RelayBench) -> Comparison:
 
     Raises NotApplicable unless the relay declares `tools.listChanged`.
     """
-    comparison = Comparison()
-    for name, is_told, _ in _changes(bench):
+    changes = [(name, is_told) for name, is_told, _ in _changes(bench)]
+    comparison = Comparison(origin="" if any(is_told for _, is_told in changes) else LISTENING)
+    for name, is_told in changes:
         observed = "told" if is_told else "not told"
         comparison.one_of(f"the addition of {name}", observed, ["told"], breaks=[ARRIVES])
     return comparison

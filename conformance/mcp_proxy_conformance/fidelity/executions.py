@@ -24,6 +24,7 @@ STALE, NEW_SESSION = "RLY.up.once.stale", "RLY.up.once.new-session"
 CALL, REFUSED = "RLY.down.no-empty-success.call", "RLY.down.no-empty-success.refused"
 LIST, SILENCE = "RLY.down.no-empty-success.list", "RLY.down.no-empty-success.silence"
 SLOW_S, PATIENCE_S, ARRIVES_S = 3.0, 20.0, 3.0
+UNANSWERED = "a call that the upstream does not answer"
 SETTLE_S, PAUSE_S = 1.5, 0.1
 """Seconds in which a second execution would arrive, and between two looks for it."""
 CLOSING = {"Connection": "close"}
@@ -112,6 +113,7 @@ def stale_session(bench: RelayBench) -> Comparison:
     bench.needs_tool("count")
     server = bench.through.server
     _expect_http(bench)
+    comparison.origin = "a session that the upstream has ended"
     client = bench.through.client(CLOSING)
     bench.through.call("count", b'{"step":1}', client=client)
     old = {arrival.session for arrival in server.journal.since() if arrival.session}
@@ -265,6 +267,7 @@ def _judge_list(
 
 def _expect_no_success(comparison: Comparison, place: str, outcome: Outcome, clause: str) -> None:
     """Record whether an outcome is anything but a success."""
+    comparison.origin = UNANSWERED
     comparison.truth(
         f"the outcome of {place}", outcome.kind, holds=outcome.kind != "result",
         allowed="an error", breaks=[clause],

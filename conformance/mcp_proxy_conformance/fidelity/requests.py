@@ -23,21 +23,22 @@ def well_formed(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     bench.needs_tool("echo")
     journal = bench.through.server.journal
-    mark = journal.mark()
+    began = journal.mark()
     for case in relay_cases():
         if case.area == "arguments":
+            mark, comparison.origin = journal.mark(), case.id
             bench.through.call(case.tool, bytes(case.arguments), client=bench.through.client())
-    if not journal.since(mark, "tools/call"):
+            wrong = [
+                arrival.raw[:SHOWN].decode("utf-8", "backslashreplace")
+                for arrival in journal.since(mark)
+                if arrival.raw and not _is_message(arrival.raw)
+            ]
+            comparison.one_of(
+                f"{case.id}: messages at the upstream that are not JSON-RPC in UTF-8", wrong, [[]],
+                breaks=[WELL_FORMED],
+            )  # fmt: skip
+    if not journal.since(began, "tools/call"):
         raise Inconclusive("no call reached the upstream")
-    wrong = {
-        arrival.raw[:SHOWN].decode("utf-8", "backslashreplace"): None
-        for arrival in journal.since(mark)
-        if arrival.raw and not _is_message(arrival.raw)
-    }
-    comparison.one_of(
-        "messages at the upstream that are not JSON-RPC in UTF-8", list(wrong)[:3], [[]],
-        breaks=[WELL_FORMED],
-    )  # fmt: skip
     return comparison
 
 

@@ -24,7 +24,7 @@ SAME, VALID = "RLY.tools.schema.same-instances", "RLY.tools.schema.valid"
 DESCRIPTION = "RLY.tools.members.description"
 ANNOTATIONS = "RLY.tools.members.annotations"
 OUTPUT, KEPT = "RLY.tools.members.output-schema", "RLY.tools.members.kept"
-CONFORMS = "RLY.down.structured.conforms"
+CONFORMS, OF_RESULTS = "RLY.down.structured.conforms", "outputSchema of members"
 TOTALS: Sequence[Mapping[str, Any]] = (
     {"total": 0}, {"total": -1}, {"total": 1.5}, {}, {"total": 2, "more": 1}, {"total": "2"},
     {"total": 1, "rate": 0.5}, {"total": 1, "rate": "0.5"},
@@ -42,7 +42,7 @@ def listed_tools(bench: RelayBench, clause: str = LISTED) -> Comparison:
 
     A missing tool breaks `clause`, unless the relay declares to filter it.
     """
-    comparison = Comparison()
+    comparison = Comparison(origin="the list of tools")
     names = [bench.through.bare(name) for name in bench.listing().names]
     missing = [name for name in wanted(bench) if name not in names]
     is_seen = len(missing) < len(wanted(bench))
@@ -190,7 +190,7 @@ def output_schemas(bench: RelayBench) -> Comparison:
         own = exact_json.at(bench.direct.tool("members"), ("outputSchema",))
         forms = [dict(total) for total in TOTALS]
         schemas = (exact_json.python(own), exact_json.python(schema))
-        _compare_schemas(comparison, "outputSchema of members", schemas, forms, OUTPUT)
+        _compare_schemas(comparison, OF_RESULTS, schemas, forms, OUTPUT)
     return comparison
 
 
@@ -225,6 +225,7 @@ def conforming_result(bench: RelayBench) -> Comparison:
     content = exact_json.at(outcome.document, ("result", "structuredContent"))
     value = exact_json.python(content)
     refusals = applied(schema, [value]).result if isinstance(value, dict) else [["it is missing"]]
+    comparison.origin = OF_RESULTS
     comparison.truth(
         "members: structuredContent", value, holds=refusals == [[]],
         allowed="a value that the listed outputSchema accepts", breaks=[CONFORMS],
@@ -242,6 +243,7 @@ def _compare_schemas(
     breaks `clause` alone.
     """
     own, listed = schemas
+    comparison.origin = place
     allowed = applied(own, forms)
     observed = applied(listed, forms) if isinstance(listed, dict) else Applied("none", "no object")
     if observed.kind != "refusals":

@@ -46,6 +46,8 @@ RESOURCE_UPDATED, CANCELLATION = "notifications/resources/updated", "notificatio
 ARRIVES_S, MAY_ARRIVE_S, SETTLES_S = 3.0, 0.5, 0.1
 """Seconds in which a message is waited for that has to arrive, and one that may be left out; and in
 which others may follow the last awaited one."""
+LISTENING = "a client that listens, and hears nothing"
+"""The act by which several clauses find that messages outside of a request are lost."""
 EVERYTHING = b'{"elicitation":{},"sampling":{},"roots":{"listChanged":true}}'
 TOKENS: Sequence[int | str | None] = (None, "a ü/+=", 7, "7")
 GIVEN: Mapping[str, Sequence[bytes]] = {
@@ -191,7 +193,10 @@ def questions(bench: RelayBench) -> Comparison:
             raise Inconclusive(f"the direct way does not show {own.method}")
         if not shown.is_declared:
             continue
-        place = f"{own.method}, answered by {own.member.decode()[:60]}"
+        place, comparison.origin = (
+            f"{own.method}, answered by {own.member.decode()[:60]}",
+            own.method,
+        )
         if ASKED[own.method]:
             question = shown.asked[0].exact if shown.asked else ABSENT
             record(comparison, place, own.asked[0].exact, question, (ANSWERED,), additions=True)
@@ -239,7 +244,7 @@ def promised(bench: RelayBench) -> Comparison:
             if capabilities is EVERYTHING:
                 client.answers |= FIRST
             for method, capability in NEEDS.items():
-                mark = bench.through.server.journal.mark()
+                mark, comparison.origin = bench.through.server.journal.mark(), method
                 called(bench.through, client, method)
                 declared = _is_declared(bench.through, mark, capability)
                 answers = [exact_json.python(each) for each in answers_at(bench.through, mark)]
@@ -278,7 +283,7 @@ def upstream_ping(bench: RelayBench) -> Comparison:
 
 def cancellation(bench: RelayBench) -> Comparison:
     """Cancel one of two running calls; the upstream is told of that one, by its id there."""
-    comparison = Comparison()
+    comparison = Comparison(origin=CANCELLATION)
     shown = _cancelled_calls(bench)
     comparison.one_of("calls cancelled at the upstream", shown, [["b"]], breaks=[CANCELLED])
     return comparison
@@ -289,7 +294,7 @@ def cancelled_requests(bench: RelayBench) -> Comparison:
 
     Raises NotApplicable if none arrives.
     """
-    comparison = Comparison()
+    comparison = Comparison(origin=CANCELLATION)
     shown = _cancelled_calls(bench)
     if not shown:
         raise NotApplicable("no cancellation reaches the upstream, which another clause judges")
@@ -308,6 +313,7 @@ def updates(bench: RelayBench) -> Comparison:
     own, shown = bench.at_once(partial(_updated, bench))
     if [{*heard} for heard in own] != [{NOTE}, {LATER}]:
         raise Inconclusive("the direct way does not show the updates")
+    comparison.origin = "" if any(shown) else LISTENING
     for uri, heard in zip((NOTE, LATER), shown, strict=True):
         observed = "told" if uri in heard else "not told"
         comparison.one_of(
@@ -379,7 +385,7 @@ def _compare_progress(
     What follows the answer is judged on one stream only: between streams there is no order.
     """
     sent, arrived = _progress_of(own), _progress_of(shown)
-    place = f"progress under the token {quoted(token)}"
+    place = comparison.origin = f"progress under the token {quoted(token)}"
     tokens = [each.params.get("progressToken") for each in arrived]
     strange = [each for each in tokens if type(each) is not type(token) or each != token]
     comparison.one_of(f"{place}: other tokens", strange, [[]], breaks=[TOKEN])

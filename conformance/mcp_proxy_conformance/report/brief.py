@@ -23,7 +23,7 @@ OPTIONAL = (
     "cut", "messages", "blame", "reproduce",
 )  # fmt: skip
 """Members of a clause or a result that may be missing when they are empty."""
-OF_FINDING = ("described", "message", "about", "due", "taken_for")
+OF_FINDING = ("described", "message", "about", "due", "taken_for", "origin")
 """Such members of a finding."""
 TIMES = ("began", "seconds", "python", "requests", "command")
 """Members of `timing` that are about the whole run."""

@@ -47,20 +47,21 @@ BY_EXIT = {0: "pass", 1: "fail", 4: "inconclusive"}
 def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -> list[Line]:
     """Return the labelled lines before the last one, then the commands to run next.
 
-    They are broken at `columns` unless that is 0. Unless `is_verbose`, advisory failures and
-    clauses not judged are only counted in a run that does not end with 0.
+    They are broken at `columns` unless that is 0. Unless `is_verbose`, of a run that does not end
+    with 0 three advisory failures are named, and clauses not judged are only counted.
     """
     why = "see above" if is_verbose else "--verbose shows why"
     is_listed = is_verbose or report.exit == 0
     logs = path.with_name(LOGS)
     advisory = [clause.id for clause in _of(report, "advisory") if clause.verdict == "fail"]
+    verb = "fails" if len(advisory) == 1 else "fail"
     counts, aside = _counts(report, "required"), _counts(report, "advisory")
     left = sum(map(is_left_out, report.clauses))
     rows = [
         ("judged", f"{target_of(report)}, by profile {profile_of(report)}"),
         ("clauses", f"{counts or 'none judged'}{f'; left out: {left}' if left else ''}"),
         ("advisory", f"{aside}; they do not decide" if aside else ""),
-        ("", f"{_some(advisory)} fail; {why}" if advisory and is_listed else ""),
+        ("", f"{_some(advisory, IDS if is_listed else FEW)} {verb}; {why}" if advisory else ""),
         ("checks", _checks(report)),
         *(("accepted", f"{text}, as the target file pins it") for text in pinned(report)),
         *(("not judged", text) for text in _not_judged(report, whole=is_verbose)),
@@ -201,9 +202,9 @@ def last(report: Report, path: Path, code: int | None = None, columns: int = 0) 
     reason = " ".join(report.why.split())
     if report.headline == "violated" and broken:
         verb = "fails" if len(broken) == 1 else "fail"
-        reason = f"{len(broken)} of {len(firm)} clauses {verb} ({_some(broken)})"
         unseen = sum(is_left_out(clause) or is_after_the_end(clause) for clause in firm)
-        reason += f", {unseen} not looked at" if unseen else ""
+        reason = f"{len(broken)} of {len(firm) - unseen} clauses {verb} ({_some(broken)})"
+        reason += f"; {unseen} others were not run" if unseen else ""
         reason += f"; the run was cut short: {report.cut_short}" if report.cut_short else ""
     open_ = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
     if reason == f"not settled: {', '.join(open_)}":
@@ -236,7 +237,7 @@ def _word(clause: ClauseVerdict) -> str:
     return NOT_RUN if is_after_the_end(clause) else clause.verdict
 
 
-def _some(ids: list[str]) -> str:
-    """Return the first ten ids, joined, and the number of others."""
-    rest = f", and {len(ids) - IDS} more" if len(ids) > IDS else ""
-    return ", ".join(ids[:IDS]) + rest
+def _some(ids: list[str], most: int = IDS) -> str:
+    """Return the first ids, ten or `most`, joined, and the number of others."""
+    rest = f", and {len(ids) - most} more" if len(ids) > most else ""
+    return ", ".join(ids[:most]) + rest

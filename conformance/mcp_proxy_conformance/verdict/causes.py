@@ -17,7 +17,14 @@ from mcp_proxy_conformance.catalogue.surface import FLAG, STATUSES
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding, Result, Verdict
 
 Rule = Literal[
-    "never_revealed", "taken_for", "same_state", "same_text", "same_clause", "same_reason", "alone"
+    "never_revealed",
+    "taken_for",
+    "same_state",
+    "same_text",
+    "same_origin",
+    "same_clause",
+    "same_reason",
+    "alone",
 ]
 """Why results belong to one cause; each word is explained by the function of its name."""
 LOCK_OF: Mapping[str, str] = {
@@ -50,6 +57,8 @@ OF_REVEALED = ("FR-001", "FR-003", "FR-004", "FR-005", "FR-006", "FR-007", "SC-0
 """Requirements on what the flag reveals: a tool that it never reveals can meet none of them."""
 MOST_STATES = 4
 """Combinations of locks that a sentence names."""
+MOST_ACTS = 2
+"""Acts that a sentence names."""
 LEAST_TEXT = 12
 """Characters of an observed text that two clauses do not share by chance."""
 
@@ -121,6 +130,11 @@ class _Group:
         """The known states of the tools or servers that its findings are about."""
         return frozenset(state for item in self.items for state in item.states)
 
+    @property
+    def origins(self) -> frozenset[str]:
+        """The acts that its findings are observations of, as far as they are named."""
+        return frozenset(item.finding.origin for item in self.items) - {""}
+
 
 def causes(clauses: Sequence[ClauseVerdict], results: Sequence[Result]) -> list[RootCause]:
     """Return the causes of all failed, broken and open results that count, gravest first.
@@ -137,7 +151,7 @@ def causes(clauses: Sequence[ClauseVerdict], results: Sequence[Result]) -> list[
         fresh, rest = rule(rest, results)
         groups += fresh
     rest = _joined(groups, rest)
-    groups += same_text(same_state(by_clause(rest, order)))
+    groups += same_origin(same_text(same_state(by_clause(rest, order))))
     opens = [result for result in firm if result.verdict == "inconclusive"]
     unsettled = follow(groups, opens)
     verdicts = {clause.id: clause.verdict for clause in clauses}
@@ -379,6 +393,25 @@ def _text(value: object) -> str:
     if isinstance(value, list) and len(value) == 1:
         (value,) = value
     return value if isinstance(value, str) else ""
+
+
+def same_origin(groups: Sequence[_Group]) -> list[_Group]:
+    """Return the groups, those joined, the first in place, that observed one and the same act.
+
+    Groups that have such an act in common with a third are joined, too.
+    """
+    merged: list[_Group] = []
+    for group in groups:
+        first, *others = [*(each for each in merged if each.origins & group.origins), group]
+        if first is group:
+            merged.append(group)
+            continue
+        acts = ", ".join(sorted(first.origins & group.origins)[:MOST_ACTS])
+        first.rule, first.why = "same_origin", f"All of these were observed in one act: {acts}."
+        for other in others:
+            first.items += other.items
+        merged = [each for each in merged if not any(each is other for other in others)]
+    return merged
 
 
 def _merged(

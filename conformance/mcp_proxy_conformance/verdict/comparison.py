@@ -48,7 +48,8 @@ class Comparison:
     """Collects the comparisons of one check: its findings, and its observed and open clauses.
 
     `observed` counts for each clause the comparisons that looked at it and found no difference,
-    `looked` all comparisons; `message` is the id of the answer that is compared at the time.
+    `looked` all comparisons; `message` is the id of the answer that is compared at the time, and
+    `origin` the act that is observed then, as a finding has it.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -56,6 +57,7 @@ class Comparison:
     open: list[Open] = field(default_factory=list)
     looked: int = 0
     message: str = ""
+    origin: str = ""
 
     def one_of(
         self, path: str, observed: Any, allowed: Collection[Any], *,
@@ -85,7 +87,7 @@ class Comparison:
         if not holds:
             finding = Finding(path=path, clauses=clauses, allowed=allowed, observed=observed,
                               described=described, message=self.message,
-                              due=due, taken_for=taken_for)  # fmt: skip
+                              due=due, taken_for=taken_for, origin=self.origin)  # fmt: skip
             self.findings.append(finding)
             return
         self.observed.update(set(clauses if shows is None else shows))

@@ -142,7 +142,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     is allowed is said in words, and is not itself a value. `message` is the id of the answer that
     was compared, empty where several were. `about` are the tools or servers in question;
     `taken_for` is the status of the lock that the target named in the place of `due`, if the
-    finding is of that kind.
+    finding is of that kind. `origin` names the act that it is an observation of, empty if no other
+    clause is observed by that act.
     """
 
     path: str
@@ -154,6 +155,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     about: tuple[Matter, ...] = ()
     due: str = ""
     taken_for: str = ""
+    origin: str = ""
 
 
 class ClauseVerdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -202,6 +202,23 @@ def test_clauses_that_one_text_breaks_are_one_cause() -> None:
                      failed("b", finding("FR-008.pointer", observed="x")))) == 2  # fmt: skip
 
 
+def test_clauses_that_one_act_breaks_are_one_cause() -> None:
+    """Failures of several clauses that have an act in common are one cause, `same_origin`.
+
+    It is joined by a clause whose findings are of two acts. A failure of a third act stands alone.
+    """
+    first = failed("a", finding("RLY.up.wellformed", origin="case 1"))
+    second = failed("b", finding("RLY.up.arguments.decimals", origin="case 2"))
+    both = failed("c", finding("RLY.up.arguments.text", origin="case 1"),
+                  finding("RLY.up.arguments.text", origin="case 2"))  # fmt: skip
+    other = failed("d", finding("RLY.up.name", origin="case 3"))
+
+    one, alone = found(first, second, both, other)
+
+    assert (one.rule, one.results) == ("same_origin", ("a", "b", "c"))
+    assert alone.results == ("d",)
+
+
 def test_an_open_result_follows_from_the_cause_that_breaks_what_it_needs() -> None:
     """An inconclusive result is listed under the cause that breaks a clause that it `needs`.
 
