@@ -1,4 +1,4 @@
-"""Grids for pictures of reports: rows, columns, and the clauses that each cell rests on."""
+"""Grids for pictures of reports (verdicts by row and column), and the clauses of each cell."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Heading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     `states` are the states by which a tool or server belongs to a row: its one lock, or how one of
     its behaviours begins; `several`: a tool with more than one lock belongs to it. A column `needs`
-    another: where that does not pass, only results that tell their rows pass in this one. A row
-    with a `capability` does not apply to a target that does not declare it.
+    another: in a row where that does not pass, only results about certain rows pass in this column.
+    A row with a `capability` does not apply to a target that does not declare it.
     """
 
     id: str

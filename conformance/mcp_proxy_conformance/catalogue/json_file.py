@@ -1,4 +1,4 @@
-"""Writer of readable JSON files of catalogue values, without members at their default."""
+"""Writer of readable JSON files of values such as cases, without members at their default."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 
 from mcp_proxy_conformance.cli.again import command_line
 from mcp_proxy_conformance.cli.options import DEFAULTS, target_meant, target_options
-from mcp_proxy_conformance.cli.printed_report import detail_of, tell
+from mcp_proxy_conformance.cli.printed_report import detail_of, print_report
 from mcp_proxy_conformance.cli.run_setup import alone_in, expect_part, known, processes_of, softened
 from mcp_proxy_conformance.cli.strays import reaped
 from mcp_proxy_conformance.discovery.live.endpoint import BadEndpoint, Endpoint
@@ -107,7 +107,7 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
         return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
     document = msgspec.json.decode(report.read_bytes(), type=Report)
     code = softened(document, options["fail_on"])
-    tell(document, report, detail=detail, code=code)
+    print_report(document, report, detail=detail, code=code)
     return code
 
 
@@ -182,5 +182,5 @@ def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
             )
         )
     else:
-        tell(document, report, detail=detail, code=code, hidden=redactor.text)
+        print_report(document, report, detail=detail, code=code, hidden=redactor.text)
     return code

@@ -29,7 +29,7 @@ def detail_of(options: dict[str, Any]) -> Detail:
     return "verbose" if options["verbose"] else "usual"
 
 
-def tell(
+def print_report(
     report: Report,
     path: Path,
     *,
@@ -37,7 +37,7 @@ def tell(
     code: int,
     hidden: Callable[[str], str] = lambda text: text,
 ) -> None:
-    """Print a report's outcome with this exit code; `hidden` redacts the text."""
+    """Print a report's outcome on the terminal, with this exit code; `hidden` redacts the text."""
     colour = wanted(sys.stdout)
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     text = render(report, path, detail=detail, colour=colour, code=code, columns=columns)

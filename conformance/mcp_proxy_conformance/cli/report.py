@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from mcp_proxy_conformance.cli.groups import examples, stop
-from mcp_proxy_conformance.cli.printed_report import tell
+from mcp_proxy_conformance.cli.printed_report import print_report
 from mcp_proxy_conformance.report import (
     badge,
     brief,
@@ -154,7 +154,7 @@ def merge(*, files: tuple[Path, ...], out: Path) -> None:
         stop(str(error))
     except OSError as error:
         stop(f"{out} cannot be written: {error.strerror}; name another --out")
-    tell(merged_report, out, detail="usual", code=merged_report.exit)
+    print_report(merged_report, out, detail="usual", code=merged_report.exit)
     sys.exit(merged_report.exit)
 
 

@@ -174,9 +174,9 @@ def _part(part: str) -> tuple[int, int]:
 
 
 def _refuse_unknown(only: Sequence[str], everything: Sequence[Any], known: Sequence[str]) -> None:
-    """Exit with 2, and name the nearest id, if `only` has an id of no trial.
+    """Exit with 2, and name the nearest id, if `only` has an id that no trial has.
 
-    Ids in `known` are trials too.
+    Ids in `known` are accepted too.
     """
     ids = {*(trial.changed.id for trial in everything), *known}
     if strange := sorted(set(only) - ids):

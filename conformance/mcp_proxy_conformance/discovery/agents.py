@@ -52,7 +52,7 @@ def statuses_beyond(bench: Bench, agent: str, query: str) -> set[str]:
     return {str(revealed[key]) for key in revealed if key.server in beyond(bench.world, agent)}
 
 
-def telling_queries(bench: Bench, agent: str) -> list[str]:
+def queries_beyond(bench: Bench, agent: str) -> list[str]:
     """Return queries by which the bench, not the agent, reveals a tool beyond the agent's scope.
 
     Tried are groups of tools, and words and names of tools beyond it. Inconclusive if none

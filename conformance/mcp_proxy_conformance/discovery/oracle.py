@@ -1,4 +1,4 @@
-"""Oracle: right answers by the source, for a tool's locks and the facts of a request."""
+"""Oracle: the answers that the source allows, from a tool's locks and the facts of a request."""
 
 from __future__ import annotations
 

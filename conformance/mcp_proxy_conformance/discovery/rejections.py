@@ -183,7 +183,7 @@ def status_of_lock(state: ToolState) -> str:
     return "disabled_by_user" if state.user else "pending_approval"
 
 
-def tells_reason(bench: Bench, key: ToolKey, text: str, open_text: str) -> str:
+def reason_given_away(bench: Bench, key: ToolKey, text: str, open_text: str) -> str:
     """Return which part of a caller's refusal gives away why the tool is locked; "" if none.
 
     `open_text` is the same caller's refusal for an unlocked tool of that server, to which an

@@ -77,9 +77,9 @@ def _exits(code: int) -> Callable[[Verdicts], str]:
 
 
 def _deaf(verdicts: Verdicts) -> str:
-    """Return what is wrong with verdicts on a target that ignores the flag; empty if nothing is.
+    """Return how verdicts on a target that ignores the flag are wrong; "" if they are not.
 
-    Wrong is an exit code other than 1, or a required clause that passes and is not in
+    They are if the exit code is not 1, or a required clause passes that is not in
     ASKED_FOR_NOTHING.
     """
     if verdicts.exit != 1:

@@ -170,8 +170,8 @@ def _holes(
 ) -> dict[str, str] | None:
     """Match a call of `tool` with a template; return the text at each placeholder, by its name.
 
-    None if the call does not match; arguments that the template lacks are ignored. Placeholders
-    are `server` and `tool`.
+    None if the call does not match; arguments that the template lacks are ignored. Placeholders are
+    `server` and `tool`.
     """
     pairs = [(template.tool, tool), (template.arguments, arguments)]
     holes: dict[str, str] = {}

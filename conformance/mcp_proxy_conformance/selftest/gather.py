@@ -1,4 +1,4 @@
-"""Gathering of a selftest's trials: all of them, parts, first checks, duels, unproven checks."""
+"""Trials of a selftest: all of them, parts, which check runs first, duels, unproven checks."""
 
 from __future__ import annotations
 
@@ -83,7 +83,9 @@ def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[MatrixRow
             unseeable.append(made(trial, "unseeable", reason=why))
         else:
             visible.append(replace(trial, base=base))
-    return unseeable, _with_firsts(visible, lambda candidate: base.convicting(candidate.clauses))
+    return unseeable, _with_firsts(
+        visible, lambda candidate: base.able_to_convict(candidate.clauses)
+    )
 
 
 def part_of(wanted: Sequence[Trial], number: int, parts: int) -> list[Trial]:

@@ -111,7 +111,7 @@ def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[
 
 
 def _due(target: Target) -> set[ToolKey]:
-    """Return the tools of EXPECTED, but for kinds of lock that the target does not declare."""
+    """Return the tools of EXPECTED whose kind of lock the target declares."""
     lacks = {"approval": "pending_approval", "quarantine": "server_quarantined"}
     gone = {status for word, status in lacks.items() if word not in target.capabilities}
     return {key for key, status in EXPECTED.items() if status not in gone}

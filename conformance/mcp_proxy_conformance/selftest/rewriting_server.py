@@ -80,8 +80,7 @@ class RewritingAdapter:
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
         """Make the reason of these tools' locks unknown (`on`) or known again, by inner adapter.
 
-        Return the access of a new rewriting server if the target's access changed, else
-        None.
+        Return the access of a new rewriting server if the target's access changed, else None.
         """
         return self._moved(self._inner.indeterminate(server, tools, on=on))
 

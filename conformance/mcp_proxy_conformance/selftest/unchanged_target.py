@@ -61,16 +61,19 @@ class Standing:
             seconds=round(self.seconds, 2),
         )
 
-    def convicting(self, clauses: Iterable[str]) -> list[str]:
-        """Return the distinct passing required checks that cite one of these clauses."""
+    def able_to_convict(self, clauses: Iterable[str]) -> list[str]:
+        """Return the checks that could convict a mutant of these clauses: required ones that pass.
+
+        Only a check that passes on the unchanged target can show what a mutant changed.
+        """
         wanted = set(clauses)
         able = [r for r in self.found.every if r["level"] == "required" and r["verdict"] == "pass"]
         return list(dict.fromkeys(r["check"] for r in able if wanted & set(r["clauses"])))
 
     def blindness(self, clauses: Iterable[str]) -> str:
-        """Return why no check that cites one of these clauses could show a mutant; else empty."""
+        """Return why no check that cites one of these clauses could convict a mutant; else ""."""
         wanted = set(clauses)
-        if self.convicting(wanted):
+        if self.able_to_convict(wanted):
             return ""
         reason = next(self._silent(wanted), f"none was run; {self.found.why}")
         return f"no check of its clauses passes on the unchanged target: {reason}"

@@ -402,7 +402,7 @@ class OperatorAdapter:
     def _taken_up(self) -> bool:
         """Poll for 2 s until the operator API shows the file's lists; return whether it did.
 
-        Once a file was not taken up, no further one is expected to be: return False at once.
+        Once a file was not taken up, further ones are not expected to be: False at once.
         """
         deadline = time.monotonic() + RELOAD_S
         while self._reloads:

@@ -1,4 +1,4 @@
-"""A scripted MCP server: streamable HTTP on its own port, and stdio by a copying process."""
+"""A scripted MCP server: streamable HTTP on its own port, and stdio by a byte-copying process."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def _carry_out(sock: socket.socket) -> None:
 def main(arguments: list[str]) -> int:
     """Copy between standard streams and HOST:PORT until the suite hangs up; return 0.
 
-    2 for a wrong command line, 3 if the suite does not answer; both are said on standard error.
+    2 for a wrong command line, 3 if the suite does not answer; standard error says which.
     """
     if len(arguments) != 2 or arguments[0] != "--connect" or ":" not in arguments[1]:  # noqa: PLR2004
         sys.stderr.write("usage: stdio --connect HOST:PORT\n")

@@ -13,9 +13,9 @@ from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.agents import (
     names_beyond,
+    queries_beyond,
     scoped,
     statuses_beyond,
-    telling_queries,
 )
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
@@ -59,7 +59,7 @@ def test_nothing_beyond_the_scope_is_told_under_the_flag(bench: Bench, agent: st
     beyond the scope to the administrator.
     """
     view = scoped(bench, agent)
-    queries = telling_queries(bench, agent)
+    queries = queries_beyond(bench, agent)
     views = {"": view} | places(view)
 
     answers = {
@@ -85,7 +85,7 @@ def test_no_count_in_an_answer_includes_locks_beyond_the_scope(bench: Bench, age
     the scope to the administrator.
     """
     view = scoped(bench, agent)
-    queries = telling_queries(bench, agent)
+    queries = queries_beyond(bench, agent)
     own = own_locked(bench, agent)
 
     answers = {
@@ -108,7 +108,7 @@ def test_no_remediation_is_given_for_locks_beyond_the_scope(bench: Bench, agent:
     Inconclusive if there is no such query.
     """
     view = scoped(bench, agent)
-    caused = {q: statuses_beyond(bench, agent, q) for q in telling_queries(bench, agent)}
+    caused = {q: statuses_beyond(bench, agent, q) for q in queries_beyond(bench, agent)}
 
     answers = [view.asked(query, include_disabled=True) for query in caused]
 
@@ -131,7 +131,7 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
     own = [k for k, s in bench.states.items() if k.server in SCOPE.agents[agent] and not s.callable]
     only = [
         query
-        for query in telling_queries(bench, agent)
+        for query in queries_beyond(bench, agent)
         if not view.revealed(query) and not any(bench.tools[k].holds(query) for k in own)
     ]
     bench.require(only, "every query also reveals locked tools within the scope")
@@ -155,7 +155,7 @@ def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: s
     too few tools beyond the scope match to tell.
     """
     view = scoped(bench, agent)
-    telling_queries(bench, agent)
+    queries_beyond(bench, agent)
     locked = [key for key, state in bench.states.items() if not state.callable]
     own = sum(key.server in SCOPE.agents[agent] for key in locked)
     everyone = sum(SHARED in bench.tools[key].groups for key in locked)

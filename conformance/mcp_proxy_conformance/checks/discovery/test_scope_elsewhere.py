@@ -20,7 +20,7 @@ from mcp_proxy_conformance.discovery.counts import (
     whole_result,
 )
 from mcp_proxy_conformance.discovery.offered import places
-from mcp_proxy_conformance.discovery.rejections import own_words, status_of_lock, tells_reason
+from mcp_proxy_conformance.discovery.rejections import own_words, reason_given_away, status_of_lock
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import NotApplicable
@@ -204,7 +204,7 @@ def test_calling_a_tool_beyond_the_scope_does_not_tell_why_it_is_locked(
 
     texts = {key: own_words(view, key) for key in locked}
 
-    reasons = {k: tells_reason(bench, k, text, open_text) for k, text in texts.items()}
+    reasons = {k: reason_given_away(bench, k, text, open_text) for k, text in texts.items()}
     assert {(key, part): texts[key] for key, part in reasons.items() if part} == {}
 
 

@@ -1,4 +1,4 @@
-"""Gaps in the proofs as lint findings, at the lines that define what each gap is about."""
+"""Gaps in the proofs (clauses, checks, mutants that lack their counterpart) as lint findings."""
 
 from __future__ import annotations
 
