@@ -1,5 +1,6 @@
 """JSON-RPC messages as bytes, and what routes them: read, and never changed."""
 
+import base64
 import json
 import re
 from collections.abc import Mapping
@@ -104,7 +105,15 @@ def failure(own_id: str | None, code: int, text: str, data: Any = None) -> bytes
     return json.dumps(answer).replace('"id": null', f'"id": {own_id or "null"}', 1).encode()
 
 
+def header(text: str) -> str:
+    """Return a text as a header's value: as it is if that is plain ASCII, else in base64."""
+    if _PLAIN.fullmatch(text) and not (text.startswith("=?base64?") and text.endswith("?=")):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
 _DECODER, _SPACE = json.JSONDecoder(), re.compile(r"[ \t\r\n]*")
+_PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _BLANKS = bytes.maketrans(b"\r\n", b"  ")
 
 

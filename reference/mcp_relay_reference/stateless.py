@@ -1,10 +1,8 @@
 """An upstream since 2026-07-28, and sessions in front of it for clients until 2025-11-25."""
 
 import asyncio
-import base64
 import itertools
 import json
-import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, Protocol
@@ -29,7 +27,6 @@ MODERN = {eras.MISMATCH, eras.UNSUPPORTED, -32021}
 """Codes by which an upstream since 2026-07-28 refuses a request."""
 OWN = {"resultType", "ttlMs", "cacheScope"}
 """Members of results that clients until 2025-11-25 do not have."""
-PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 
 IDS = itertools.count(1)
@@ -98,7 +95,7 @@ class OfRemote:
         headers = {**HEADERS, "mcp-protocol-version": STATELESS, "mcp-method": sent.method or ""}
         name = sent.params.get(eras.NAMES.get(sent.method or "", ""))
         if isinstance(name, str):
-            headers["mcp-name"] = _header(name)
+            headers["mcp-name"] = message.header(name)
         if sent.method == "tools/call":
             for mark, path in self._marks.get(str(name), {}).items():
                 value: Any = sent.params.get("arguments")
@@ -106,7 +103,7 @@ class OfRemote:
                     value = value.get(each) if isinstance(value, dict) else None
                 if value is not None:
                     text = value if isinstance(value, str) else json.dumps(value)
-                    headers[PARAM + mark.lower()] = _header(text)
+                    headers[PARAM + mark.lower()] = message.header(text)
         return headers
 
     async def _list(self, sent: Message) -> None:
@@ -324,10 +321,3 @@ def _marked(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[str, tuple[str
         if isinstance(each, dict) and isinstance(mark := each.get("x-mcp-header"), str):
             yield mark, (*path, name)
         yield from _marked(each, (*path, name))
-
-
-def _header(text: str) -> str:
-    """Return a text as a header's value: as it is if that is plain ASCII, else in base64."""
-    if PLAIN.fullmatch(text) and not (text.startswith("=?base64?") and text.endswith("?=")):
-        return text
-    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="

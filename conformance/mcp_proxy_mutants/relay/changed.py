@@ -10,6 +10,7 @@ import httpx2
 
 from mcp_proxy_mutants.relay import json_text
 from mcp_proxy_mutants.relay.json_text import Json
+from mcp_relay_reference.message import header
 from mcp_relay_reference.remote import Remote, Reply, Unreachable
 
 EVENTS = "text/event-stream"
@@ -129,7 +130,8 @@ class ChangedRemote(Remote):
 def by_message(up: Up | None = None, down: Down | None = None) -> Around:
     """Return a filter that changes messages on their way `up` and `down`, and forwards each once.
 
-    A message that comes out equal keeps its bytes. None changes nothing in that direction.
+    A message that comes out equal keeps its bytes. None changes nothing in that direction. Headers
+    of 2026-07-28 are made to fit a changed request.
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
@@ -137,7 +139,7 @@ def by_message(up: Up | None = None, down: Down | None = None) -> Around:
         asked = sent.message
         if up is not None and asked:
             changed = up(asked)
-            sent = sent if _same(changed, asked) else sent.saying(changed)
+            sent = sent if _same(changed, asked) else fitting(sent.saying(changed))
         got = await forward(sent)
         if down is None:
             return got
@@ -149,6 +151,15 @@ def by_message(up: Up | None = None, down: Down | None = None) -> Around:
         return got if _same(answer, got.message) else got.saying(answer)
 
     return around
+
+
+def fitting(sent: Sent) -> Sent:
+    """Return a request whose header `Mcp-Name`, if there is one, names what its message does."""
+    params = sent.message.get("params")
+    name = (params.get("name") or params.get("uri")) if isinstance(params, dict) else None
+    if "mcp-name" not in sent.headers or not isinstance(name, str):
+        return sent
+    return replace(sent, headers={**sent.headers, "mcp-name": header(name)})
 
 
 async def changed_events(

@@ -173,11 +173,15 @@ def _one_level() -> Around:
 
 
 def _without_meta(message: dict[str, Json]) -> Json:
-    """Return a message without the `_meta` of its params, but for the progress token."""
+    """Return a message without the `_meta` of its params, but for what the protocol puts there."""
     params = message.get("params")
     if not isinstance(params, dict) or "_meta" not in params:
         return message
-    meta = {name: value for name, value in params["_meta"].items() if name == "progressToken"}
+    meta = {
+        name: value
+        for name, value in params["_meta"].items()
+        if name == "progressToken" or name.startswith("io.modelcontextprotocol/")
+    }
     return message | {"params": without(params, "_meta") | ({"_meta": meta} if meta else {})}
 
 
