@@ -48,7 +48,7 @@ Wrong = dict[tuple[str, str], list[str]]
 @requirement("SC-003.discovery")
 @on(MIXED)
 def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None:
-    """Neither the map nor an entry gives the remedy of a user lock for a config lock.
+    """Neither remediation map nor entry gives the remedy of a user lock for a config lock.
 
     Read are the texts for config-denied tools. Inconclusive if answers have none, or if none is
     wrong but one cannot be read.
@@ -63,8 +63,8 @@ def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None
 def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) -> None:
     """With user locks or pending approval as well, the remedy is still that of config.
 
-    Read are the texts of the map and of unusual members of entries. Inconclusive if answers
-    have none, or if none is wrong but one cannot be read.
+    Read are the texts of the remediation map and of unusual members of entries. Inconclusive if
+    answers have none, or if none is wrong but one cannot be read.
     """
     wrong = _wrong_remedies(bench)
 
@@ -196,9 +196,8 @@ def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[
 def _wrong_remedies(bench: Bench) -> Wrong:
     """Return, by tool and reason, the texts of answers that give a config lock a user's remedy.
 
-    The result is by (tool, reason). Read are texts of the map and of unusual members of
-    entries. Inconclusive if there are none in the map, or if none is wrong but one cannot be
-    read.
+    Read are texts of the remediation map and of unusual members of entries. Inconclusive if there
+    are none in the map, or if none is wrong but one cannot be read.
     """
     texts = _texts_in_discovery(bench)
     bench.require(texts, "no answer had a remediation text for a config lock")
@@ -320,7 +319,7 @@ def _texts_for_both(bench: Bench) -> set[str]:
 
 
 def _texts_in_discovery(bench: Bench) -> Texts:
-    """Return the map's texts for config-denied tools, under config's or a user's status.
+    """Return remediation texts for config-denied tools, under config's or a user's status.
 
     Keys are tool and masked text, values the texts as sent.
     """

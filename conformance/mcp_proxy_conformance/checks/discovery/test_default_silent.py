@@ -103,10 +103,10 @@ def filled(answer: Answer) -> set[str]:
 @on(MIXED)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_a_default_answer_has_no_section_for_locked_tools(bench: Bench, flag: object) -> None:
-    """Queries that the flag answers with locked tools, or that find callable ones, get no section.
+    """Queries that the flag answers with locked tools, or that find callable ones, get none.
 
-    Without the flag, and with it false, there is neither the member for locked tools nor the
-    map. Inconclusive if fewer than eight words reveal a locked tool.
+    Without the flag, and with it false, the members for locked tools and for the remediation map
+    are absent. Inconclusive if fewer than eight words reveal a locked tool.
     """
     queries = [*revealing(bench), *(bench.tools[key].word for key in bench.armed.called)]
 
@@ -243,7 +243,7 @@ def test_an_answer_without_a_callable_tool_names_no_locked_one(bench: Bench, fla
 @requirement("FR-002.no-section~words")
 @on(MIXED)
 def test_a_default_answer_uses_no_word_of_the_feature(bench: Bench) -> None:
-    """No member is named like the section or the map, and no status is one of the six words.
+    """No member is named like the locked section or the map, and no status is one of the six words.
 
     Members are searched at any depth of the answer. Inconclusive if the flag reveals nothing.
     """

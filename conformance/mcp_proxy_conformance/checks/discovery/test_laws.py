@@ -15,8 +15,7 @@ from mcp_proxy_conformance.run.subjects.proxy import GENERATED, LawBench
 def test_what_is_answered_without_the_flag_is_answered_with_it(bench: LawBench) -> None:
     """With the flag, any query, limit and caller get the same kind of answer as without it.
 
-    A request that is answered without an error and with a list of tools must be so with the
-    flag.
+    A request that is answered without an error and with a list of tools must be so with the flag.
     """
     bench.law("accepts").conclude()
 
@@ -57,7 +56,7 @@ def test_no_answer_in_any_world_exceeds_its_cap(bench: LawBench) -> None:
 @requirement("FR-005.keys", "FR-007.hidden")
 @on(GENERATED)
 def test_in_any_world_the_map_has_the_statuses_shown_as_its_keys(bench: LawBench) -> None:
-    """The map's keys are the statuses of the entries that remain after cap and scope."""
+    """The remediation map's keys are the statuses of entries that remain after cap and scope."""
     bench.law("keys").conclude()
 
 

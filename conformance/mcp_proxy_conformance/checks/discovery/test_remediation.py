@@ -29,7 +29,7 @@ BOTH = {CONFIG: "FR-001.reveals-config", "disabled_by_user": "FR-001.reveals-use
 @requirement("FR-005.keys")
 @on(MIXED)
 def test_the_map_has_a_key_for_each_status_of_the_answer(bench: Bench) -> None:
-    """For every query, the map's keys are the statuses shown; without entries it is empty.
+    """For every query, the remediation map's keys are the statuses shown, if any.
 
     A missing map counts as empty. Inconclusive if the flag reveals nothing.
     """
@@ -83,7 +83,7 @@ def test_without_locked_entries_there_is_no_map(bench: Bench) -> None:
 @requirement("FR-005.once")
 @on(MIXED)
 def test_no_locked_entry_repeats_a_remediation_text(bench: Bench) -> None:
-    """No text of the map occurs in an entry of the same answer.
+    """No text of the remediation map occurs in an entry of the same answer.
 
     Inconclusive if no answer with locked entries has a text in its map.
     """
@@ -98,7 +98,7 @@ def test_no_locked_entry_repeats_a_remediation_text(bench: Bench) -> None:
 @requirement("FR-005.once")
 @on(MIXED)
 def test_an_answer_has_one_map(bench: Bench) -> None:
-    """No other object of the answer, or around it, has a text of the map under its status.
+    """No object but the remediation map has a text of it under the text's status.
 
     Inconclusive if no answer has a text in its map.
     """
@@ -129,7 +129,7 @@ def test_no_locked_entry_tells_the_user_what_to_do(bench: Bench) -> None:
 @requirement("FR-005.once~elsewhere")
 @on(MIXED)
 def test_no_remediation_text_stands_beside_the_map(bench: Bench) -> None:
-    """No text of the map occurs elsewhere in the answer, its locked entries aside.
+    """No text of the remediation map occurs elsewhere in the answer, its locked entries aside.
 
     Inconclusive if no answer has a text in its map.
     """
@@ -144,7 +144,7 @@ def test_no_remediation_text_stands_beside_the_map(bench: Bench) -> None:
 @requirement("FR-005.text")
 @on(MIXED)
 def test_every_remediation_is_a_text_that_says_something(bench: Bench) -> None:
-    """Each value of the map, in all answers, is a string that is not blank.
+    """Each value of the remediation map, in all answers, is a string that is not blank.
 
     Inconclusive if no answer has a map with a key.
     """
@@ -282,13 +282,13 @@ def _word_of_both(bench: Bench) -> str:
 
 
 def _repeats_in_entries(answer: Answer) -> tuple[str, ...]:
-    """Return the texts of the map that locked entries of the answer repeat, which they must not."""
+    """Return the remediation texts that locked entries of the answer repeat, as they must not."""
     texts = (answer.remediation or {}).values()
     return repeated(texts, [entry.members for entry in answer.disabled])
 
 
 def _repeats_beside(bench: Bench, answer: Answer) -> tuple[str, ...]:
-    """Return the texts of the map that the answer repeats outside it and the locked entries."""
+    """Return the remediation texts that the answer repeats outside the map and locked entries."""
     names = bench.surface.members
     taken = {names.remediation, names.disabled}
     beside = {name: value for name, value in answer.body.items() if name not in taken}

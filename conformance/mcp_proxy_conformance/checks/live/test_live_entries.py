@@ -107,7 +107,7 @@ def test_a_live_quarantined_entry_has_no_text_of_its_server(bench: LiveBench) ->
 @requirement("FR-005.keys")
 @on(ANSWER)
 def test_a_live_map_has_a_key_for_each_status_shown(bench: LiveBench) -> None:
-    """The map's keys are the statuses shown; without locked entries it is absent or empty.
+    """The remediation map's keys are the statuses shown; without any it is absent or empty.
 
     All flagged answers are judged; inconclusive if none of them lists a locked tool.
     """
@@ -140,7 +140,7 @@ def test_a_live_locked_entry_repeats_no_remediation(bench: LiveBench) -> None:
 @requirement("FR-005.once")
 @on(ANSWER)
 def test_a_live_answer_has_one_map(bench: LiveBench) -> None:
-    """No other object of an answer has a text of the map under its status.
+    """No object but the remediation map has a text of it under the text's status.
 
     Inconclusive if no answer lists a locked tool.
     """
