@@ -13,24 +13,35 @@ import uvicorn
 
 from mcp_relay_reference.front import Front
 from mcp_relay_reference.remote import Remote
+from mcp_relay_reference.several import Several
 
 
 @click.command()
 @click.option("--port", default=0, help="Port on 127.0.0.1; 0 is a free one.")
-@click.option("--upstream-url", help="The upstream's MCP endpoint.")
+@click.option("--upstream-url", multiple=True, help="An upstream's MCP endpoint.")
 @click.option("--upstream-header", multiple=True, help="'NAME: VALUE' that the upstream gets.")
 @click.argument("command", nargs=-1)
 def main(
-    port: int, upstream_url: str | None, upstream_header: tuple[str, ...], command: tuple[str, ...]
+    port: int,
+    upstream_url: tuple[str, ...],
+    upstream_header: tuple[str, ...],
+    command: tuple[str, ...],
 ) -> None:
     """Relay one upstream MCP server at http://127.0.0.1:PORT/mcp, until SIGTERM or SIGINT.
 
-    The upstream is a URL, or a COMMAND whose standard streams speak MCP.
+    The upstream is a URL, or a COMMAND whose standard streams speak MCP. Of several URLs only the
+    tools are relayed, and each header goes to one of them, in order.
     """
-    if (upstream_url is None) == (not command):
+    if bool(upstream_url) == bool(command):
         raise click.UsageError("name one upstream: --upstream-url URL, or -- COMMAND")
-    headers = own_headers(upstream_header)
-    serve(Front(Remote(upstream_url, headers) if upstream_url else command), port)
+    serve(Front(remote(upstream_url, upstream_header) if upstream_url else command), port)
+
+
+def remote(urls: Sequence[str], headers: Sequence[str]) -> Remote:
+    """Return the upstream at a URL, or several of them as one; `headers` are lines as of main."""
+    if len(urls) == 1:
+        return Remote(urls[0], own_headers(headers))
+    return Several([Remote(url, own_headers(headers[at : at + 1])) for at, url in enumerate(urls)])
 
 
 def own_headers(lines: Sequence[str]) -> dict[str, str]:

@@ -85,6 +85,21 @@ def members_of(text: str) -> dict[str, str]:
     return found
 
 
+def items_of(text: str) -> list[str]:
+    """Return the items of a JSON list, each as it is written; [] for any other JSON value."""
+    found: list[str] = []
+    at = _after(text, 0)
+    if text[at : at + 1] != "[":
+        return found
+    at = _after(text, at + 1)
+    while text[at] != "]":
+        _, end = _DECODER.raw_decode(text, at)
+        found.append(text[at:end])
+        at = _after(text, end)
+        at = _after(text, at + 1) if text[at] == "," else at
+    return found
+
+
 def text_of(members: Mapping[str, str]) -> str:
     """Return a JSON object of these members, whose values are JSON texts."""
     return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in members.items()) + "}"

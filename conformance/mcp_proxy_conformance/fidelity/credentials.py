@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from mcp_proxy_conformance.fidelity import way_back
+from mcp_proxy_conformance.fidelity import several, way_back
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.started_relay import (
     IN_ENVIRONMENT,
+    SECOND_KEY,
+    SECOND_TOKEN,
     UPSTREAM_KEY,
     UPSTREAM_TOKEN,
 )
 from mcp_proxy_conformance.resilience.exposed_secret import shows
 from mcp_proxy_conformance.upstream.journal import Arrival
 from mcp_proxy_conformance.upstream.relayed import Refusing
+from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Client
@@ -21,6 +24,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 TOKEN, OTHER, QUERY = "RLY.cred.down.token", "RLY.cred.down.other", "RLY.cred.down.query"
+SIDEWAYS = "RLY.cred.down.sideways"
 UP, LOG = "RLY.cred.up.token", "RLY.cred.up.log"
 AUTHORIZATION, HEADERS = "Authorization", "the headers of a client"
 CLIENT_TOKEN = "canary/of+the-client-c1a55e="  # noqa: S105 - a canary, not a secret
@@ -35,6 +39,7 @@ HELD: Mapping[str, str] = {
     "the key in the environment": IN_ENVIRONMENT,
 }
 """Credentials of the upstream that the relay holds."""
+REDIRECT = 307
 REFUSED = (401, 403, 500)
 """Statuses with which the upstream refuses calls; errors about them may tell what was asked."""
 
@@ -114,9 +119,56 @@ def _search(
 ) -> None:
     """Record whether arrivals show the credential that a client has in the header of that name."""
     comparison.one_of(
-        f"places at the upstream that show the client's {name}", _places(secret, arrivals), [[]],
+        f"places at the upstream that show the client's {name}", places(secret, arrivals), [[]],
         breaks=[clause],
     )  # fmt: skip
+
+
+def redirected(bench: RelayBench) -> Comparison:
+    """Redirect a call to another server, and search what arrives there for the upstream's secrets.
+
+    Raises NotApplicable if the relay shows the upstream none, as over stdio.
+    """
+    comparison = Comparison()
+    bench.needs_tool("echo")
+    server, client = bench.through.server, bench.through.client()
+    bench.through.call("echo", b'{"x":1}', client=client)
+    held = {name: secret for name, secret in HELD.items() if places(secret, server.journal.since())}
+    if not held:
+        raise NotApplicable("the relay shows its upstream no credential")
+    elsewhere = bench.relay.hub.add(relayed_server("elsewhere", server.given))
+    server.refusing = Refusing(status=REDIRECT, location=elsewhere.url)
+    bench.through.call("echo", b'{"x":1}', client=client)
+    bench.through.call("echo", b'{"x":2}')
+    for name, secret in held.items():
+        comparison.one_of(
+            f"places at a server to which the upstream redirects that show {name}",
+            places(secret, elsewhere.journal.since()), [[]], breaks=[SIDEWAYS],
+        )  # fmt: skip
+    return comparison
+
+
+def sideways(bench: RelayBench) -> Comparison:
+    """List and call the tools of two upstreams, and search what each gets for the other's secrets.
+
+    Raises NotApplicable for a relay of one upstream, or if it shows none of them a credential.
+    """
+    comparison = Comparison()
+    upstreams = several.both(bench)
+    several.call_all(bench)
+    owned = ((UPSTREAM_TOKEN, UPSTREAM_KEY), (SECOND_TOKEN, SECOND_KEY))
+    for number, secrets in enumerate(owned):
+        own, other = upstreams[number].journal, upstreams[1 - number].journal
+        for name, secret in zip(("token", "key in the URL"), secrets, strict=True):
+            if places(secret, own.since()):
+                comparison.one_of(
+                    f"places at the {several.WHICH[1 - number]} upstream that show the {name} of"
+                    f" the {several.WHICH[number]}",
+                    places(secret, other.since()), [[]], breaks=[SIDEWAYS],
+                )  # fmt: skip
+    if not comparison.looked:
+        raise NotApplicable("the relay shows its upstreams no credentials")
+    return comparison
 
 
 def given_out(bench: RelayBench) -> Comparison:
@@ -174,7 +226,7 @@ def logged(bench: RelayBench) -> Comparison:
     return comparison
 
 
-def _places(secret: str, arrivals: Iterable[Arrival]) -> list[str]:
+def places(secret: str, arrivals: Iterable[Arrival]) -> list[str]:
     """Return in words where arrivals show a secret, each place once: a header, a line, a body."""
     places: dict[str, None] = {}
     for arrival in arrivals:

@@ -24,6 +24,12 @@ GENERATED = World(servers=(), id="generated values")
 """The tools of `relayed`, for values that are generated."""
 STATELESS_PAGES = World(servers=(), id="stateless pages")
 """A server of 2026-07-28 with tools on two pages, the second of which has an empty cursor."""
+SEVERAL = World(servers=(), id="several upstreams")
+"""Two servers behind one relay, which share the name of a tool, and have a tool of their own."""
+SHARED, OWN = "search", ("find_first", "find_second")
+SEARCHES = ("It searches the first server.", "It searches the second server.")
+ALONE = ("The first server alone has it.", "The second server alone has it.")
+"""The name of the tool that both have, the names of their own, and the descriptions of either."""
 NAMES = ("Upper.Case-1", "with.dots.and-dashes_1", "n" * 64)
 """Names of further tools of the stage `described`, all within the rules of 2025-11-25."""
 CURSORS = (" p2/=+&? ü ", "eyJwIjozfQ==", "p4")
@@ -64,6 +70,7 @@ def _stages() -> Mapping[str, Relayed]:
             [tool("echo"), tool(TELLING), tool("marked", schema=MARKED)], "stateless"
         ),
         STATELESS_PAGES.id: Relayed(pages=_stateless_pages(), era="stateless"),
+        SEVERAL.id: Relayed(pages=_of_one(0), second=Relayed(pages=_of_one(1))),
         PAGED.id: Relayed(pages=_four_pages(seven)),
         DESCRIBED.id: Relayed(
             pages=paged(_described()),
@@ -74,6 +81,12 @@ def _stages() -> Mapping[str, Relayed]:
             },
         ),
     }
+
+
+def _of_one(number: int) -> Mapping[str | None, Page]:
+    """Return the one page of the first (0) or second (1) of several servers."""
+    shared = tool(SHARED, description=SEARCHES[number])
+    return paged([shared, tool(OWN[number], description=ALONE[number])])
 
 
 def _four_pages(tools: Sequence[bytes]) -> Mapping[str | None, Page]:

@@ -17,9 +17,9 @@ from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import StatelessClient
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted
 from mcp_proxy_conformance.targets.process import Spawned
-from mcp_proxy_conformance.targets.relay import RelayTarget, launched
+from mcp_proxy_conformance.targets.relay import Reached, RelayTarget, launched
 from mcp_proxy_conformance.upstream.hub import Upstreams
-from mcp_proxy_conformance.upstream.relayed import Answer, Era, Relayed, RelayedServer
+from mcp_proxy_conformance.upstream.relayed import Answer, Era, Page, Relayed, RelayedServer
 from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server
 from mcp_proxy_conformance.wire.client import Client, Wire
 from mcp_proxy_conformance.wire.conversation import Conversation
@@ -34,16 +34,25 @@ DIRECT = "direct"
 UPSTREAM_TOKEN = "canary/of+the-upstream-4f1c9e="  # noqa: S105 - a canary, not a secret
 UPSTREAM_KEY = "canary+in/the-url-81ab03"
 IN_ENVIRONMENT = "canary/in+the-environment-7d20aa"
+SECOND_TOKEN = "canary/of+the-second-2e9ab7="  # noqa: S105 - a canary, not a secret
+SECOND_KEY = "canary+in/the-second-url-55c0d1"
 VARIABLE = "UPSTREAM_API_KEY"
-"""Credentials of the upstream that the relay is given: a header's, its URL's, the environment's."""
+"""Credentials of upstreams that the relay is given: headers', their URLs', the environment's."""
+NO_SEVERAL = (
+    "the relay has one upstream; to have it judged with two, name them by {upstream_url_2} or"
+    " {upstream_2} in the command line `several` of [relay]"
+)
+EMPTY = Relayed(pages={None: Page(entries=())})
 
 
 class StartedRelay:
     """A relay in front of one server, and a second server with equal data for the direct way.
 
     Attributes:
-        refusal: Why it opens no session in front of a server of 2026-07-28; empty if it does.
+        refusal: Why it opens no session in front of a server of 2026-07-28, or cannot have several
+            servers; empty if it does.
         unserved: Why it lists no tools to clients of an era, empty if it does; filled by a bench.
+        second: The second server behind it, if its command line names two.
     """
 
     def __init__(self, target: RelayTarget, given: Relayed, folder: Path) -> None:
@@ -60,11 +69,17 @@ class StartedRelay:
         self.refusal = ""
         self.unserved: dict[Wire, str] = {}
         self._other: Side | None = None
+        self.second: RelayedServer | None = None
         try:
             beside = self.hub.add(relayed_server(DIRECT, given))
             behind = self.hub.add(relayed_server("upstream", given))
             self.direct = Side(beside, partial(self._client, beside.url), era=given.era)
             self._env = {**os.environ, VARIABLE: IN_ENVIRONMENT}
+            if given.second is not None or target.command == target.of_several:
+                self.second = self.hub.add(relayed_server("second", given.second or EMPTY))
+            if given.second is not None and not target.of_several:
+                self.through, self.refusal = Side(behind, self._to_relay), NO_SEVERAL
+                return
             try:
                 self._start(behind, folder)
             except TargetNotStarted:
@@ -79,7 +94,8 @@ class StartedRelay:
         except BaseException:
             self.close()
             raise
-        self.seconds = time.monotonic() - began
+        finally:
+            self.seconds = time.monotonic() - began
 
     @property
     def modern(self) -> Side:
@@ -134,12 +150,11 @@ class StartedRelay:
         Raises TargetNotStarted if that takes longer than the target's `ready_s`, or the process
         ends.
         """
-        self.launched = launched(
-            self.target,
-            upstream=behind.command,
-            upstream_url=f"{behind.url}?api_key={quote(UPSTREAM_KEY, safe='')}",
-            upstream_token=UPSTREAM_TOKEN,
-        )
+        first = _reached(behind, UPSTREAM_KEY, UPSTREAM_TOKEN)
+        second = None
+        if self.second is not None:
+            second = _reached(self.second, SECOND_KEY, SECOND_TOKEN)
+        self.launched = launched(self.target, first, second)
         self.through = Side(behind, self._to_relay, self.target.facts.prefix)
         deadline = time.monotonic() + self.target.ready_s
         folder.mkdir(parents=True, exist_ok=True)
@@ -207,3 +222,9 @@ class StartedRelay:
         """End the server behind the relay; its ports refuse connections from then on."""
         with contextlib.suppress(ValueError):
             self.hub.remove(self.through.server)
+
+
+def _reached(server: RelayedServer, key: str, token: str) -> Reached:
+    """Return how the relay reaches a server; the key is in the URL, the token is for a header."""
+    url = f"{server.url}?api_key={quote(key, safe='')}"
+    return Reached(command=server.command, url=url, token=token)

@@ -15,7 +15,7 @@ import msgspec
 from mcp_proxy_conformance.catalogue.bounded import nests_deeper, read_toml
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface, ToolTemplate
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES, UpstreamPlace
-from mcp_proxy_conformance.targets.relay import PLACEHOLDERS, RelayFacts
+from mcp_proxy_conformance.targets.relay import PLACEHOLDERS, SECOND, RelayFacts
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -326,6 +326,12 @@ def _check_relay(described: Description, place: str) -> None:
         raise BadTarget(
             f"{place}: the relay's command names no upstream; put {{upstream_url}} where it takes"
             " a URL, or {upstream} where it takes a command line"
+        )
+    several = described.relay.several if described.relay is not None else ()
+    if several and not any(SECOND in word for word in several):
+        raise BadTarget(
+            f"{place}: the command line `several` names no second upstream; put {{upstream_url_2}}"
+            " or {upstream_2} beside that of the first"
         )
 
 

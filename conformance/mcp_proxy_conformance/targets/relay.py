@@ -16,11 +16,18 @@ from mcp_proxy_conformance.targets.process import free_port
 
 PORT, UPSTREAM, UPSTREAM_URL = "{port}", "{upstream}", "{upstream_url}"
 UPSTREAM_TOKEN = "{upstream_token}"  # noqa: S105 - a placeholder
+SECOND = "_2}"
+"""The end of a placeholder of the second upstream, such as `{upstream_url_2}`."""
 OWN_RELAY = (
     sys.executable, "-m", "mcp_relay_reference", "--port", PORT, "--upstream-url", UPSTREAM_URL,
     "--upstream-header", f"Authorization: Bearer {UPSTREAM_TOKEN}",
 )  # fmt: skip
 """The bundled reference relay, over HTTP on both sides."""
+OWN_SEVERAL = (
+    *OWN_RELAY, "--upstream-url", UPSTREAM_URL.replace("}", SECOND),
+    "--upstream-header", f"Authorization: Bearer {UPSTREAM_TOKEN.replace('}', SECOND)}",
+)  # fmt: skip
+"""The bundled reference relay of two upstreams."""
 READY_S, EXAMPLES = 20.0, 60
 PLACEHOLDERS = (UPSTREAM, UPSTREAM_URL)
 """One of them has to be in the command line of a relay."""
@@ -33,6 +40,7 @@ class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     `prefix` stands before each tool's name, `pages_joined` listings come as one page, `filters` are
     tools that it leaves out, `forwards` the client's headers that it sends on; no request or no
     notification of the upstream reaches its client; and it keeps no sessions (`stateless`).
+    `several` is the command line that starts it in front of two upstreams.
     """
 
     url: str = "http://127.0.0.1:{port}/mcp"
@@ -43,6 +51,7 @@ class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     no_server_requests: bool = False
     no_notifications: bool = False
     stateless: bool = False
+    several: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +71,22 @@ class RelayTarget(Target):
     def over_stdio(self) -> bool:
         """Whether its client speaks to it over its standard streams: no word has a port."""
         return not any(PORT in word for word in self.command)
+
+    @property
+    def of_several(self) -> tuple[str, ...]:
+        """The command line that starts it in front of two upstreams, empty if it has none."""
+        if any(SECOND in word for word in self.command):
+            return self.command
+        return OWN_SEVERAL if self.command == OWN_RELAY else self.facts.several
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """How an upstream is reached: its command line, its URL, and the token that it is shown."""
+
+    command: Sequence[str]
+    url: str
+    token: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,25 +115,26 @@ def relay_target(
     )  # fmt: skip
 
 
-def launched(
-    target: RelayTarget, *, upstream: Sequence[str], upstream_url: str, upstream_token: str
-) -> Launched:
+def launched(target: RelayTarget, first: Reached, second: Reached | None = None) -> Launched:
     """Return a relay's command line and URL, with placeholders filled in and a free loopback port.
 
-    A word that is `{upstream}` becomes the words of that command line; within a word, it becomes
-    one text, quoted as for a shell. A relay without a port gets no URL.
+    It is that of several upstreams if there is a second one. A word that is `{upstream}` becomes
+    the words of that command line; within a word, it becomes one text, quoted as for a shell. A
+    relay without a port gets no URL.
     """
-    port = "" if target.over_stdio else str(free_port())
-    values = {
-        PORT: port,
-        UPSTREAM: shlex.join(upstream),
-        UPSTREAM_URL: upstream_url,
-        UPSTREAM_TOKEN: upstream_token,
-    }
+    command = target.command if second is None else target.of_several
+    port = str(free_port()) if any(PORT in word for word in command) else ""
+    values, whole = {PORT: port}, dict[str, Sequence[str]]()
+    for each, end in ((first, "}"), (second, SECOND)):
+        if each is not None:
+            whole[UPSTREAM.replace("}", end)] = each.command
+            values[UPSTREAM.replace("}", end)] = shlex.join(each.command)
+            values[UPSTREAM_URL.replace("}", end)] = each.url
+            values[UPSTREAM_TOKEN.replace("}", end)] = each.token
     words: list[str] = []
-    for word in target.command:
-        words += upstream if word == UPSTREAM else [_filled(word, values)]
-    url = "" if target.over_stdio else _filled(target.facts.url, values)
+    for word in command:
+        words += whole[word] if word in whole else [_filled(word, values)]
+    url = _filled(target.facts.url, values) if port else ""
     return Launched(command=tuple(words), url=url)
 
 

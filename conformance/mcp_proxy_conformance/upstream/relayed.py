@@ -89,7 +89,7 @@ class Relayed:
     value of its argument `case` in `answers`, else by its tool's name there, else with `OK`.
     `others` answers other requests, by method and what `subject` says they are about, else by the
     method alone. `capabilities` and `instructions` are those of its handshake; one that `listens`
-    has streams at GET.
+    has streams at GET. `second` is the data of another server, behind the same relay.
     """
 
     pages: Mapping[str | None, Page]
@@ -100,6 +100,7 @@ class Relayed:
     instructions: str = ""
     era: Era = "handshake"
     hints: bytes = b'"ttlMs":500,"cacheScope":"private"'
+    second: Relayed | None = None
 
     @property
     def entries(self) -> tuple[bytes, ...]:
@@ -130,11 +131,12 @@ def paged(entries: Sequence[bytes], cursors: Sequence[str] = ()) -> dict[str | N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusing:
-    """An HTTP response that is sent in place of every answer."""
+    """An HTTP response that is sent in place of every answer; `location` is that of a redirect."""
 
     status: int
     body: bytes = b""
     media_type: str = "application/json"
+    location: str = ""
 
 
 class Refusal(Exception):
@@ -287,7 +289,8 @@ class RelayedServer:
         handshake (by the decoded `message`) needs not.
         """
         if (order := self.refusing) is not None:
-            return order.status, order.body, (("Content-Type", order.media_type),)
+            moved = (("Location", order.location),) if order.location else ()
+            return order.status, order.body, (("Content-Type", order.media_type), *moved)
         if request.path.partition("?")[0] != PATH:
             return 404, b"", ()
         allowed = ("POST", "DELETE", "GET") if self.given.listens else ("POST", "DELETE")

@@ -1,6 +1,6 @@
 """`RelayMutant`, a relay that is wrong in one way, and `RelayVariant`, one that only differs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,20 +12,23 @@ Make = Callable[[], Around]
 """Makes a filter, with any state of its own, whenever a relay is started."""
 MakeFront = Callable[[Remote], Front]
 """Makes the front of a relay, which its clients speak to, from the way to its upstream."""
+MakeRemote = Callable[[Sequence[tuple[str, Mapping[str, str]]]], Remote]
+"""Makes the way to upstreams from their URLs, each with the headers that only the relay sends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedRelay:
     """The faithful relay with a filter in front of its upstream; `text` says what that does.
 
-    `front` makes what its clients speak to; `facts` are what it declares in the table `relay` of a
-    target file.
+    `front` makes what its clients speak to, `remote` the way to its upstreams in place of `make`;
+    `facts` are what it declares in the table `relay` of a target file.
     """
 
     id: str
     text: str
     make: Make
     front: MakeFront = Front
+    remote: MakeRemote | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -55,16 +58,19 @@ def relay_mutant(
     down: Down | None = None,
     make: Make | None = None,
     front: MakeFront = Front,
+    remote: MakeRemote | None = None,
     **facts: Any,
 ) -> RelayMutant:
     """Return a mutant: its id, a sentence on its behaviour, and the ids of the clauses it breaks.
 
     `up` and `down` filter messages; `make` makes a filter of whole exchanges, in their place.
-    `front` makes another front; `facts` are its declarations.
+    `front` makes another front, `remote` another way to the upstreams; `facts` are its
+    declarations.
     """
     return RelayMutant(
-        id=name, text=text, breaks=breaks, make=make or _by(up, down), front=front, facts=facts
-    )
+        id=name, text=text, breaks=breaks, make=make or _by(up, down), front=front, remote=remote,
+        facts=facts,
+    )  # fmt: skip
 
 
 def relay_variant(
@@ -75,6 +81,7 @@ def relay_variant(
     down: Down | None = None,
     make: Make | None = None,
     front: MakeFront = Front,
+    remote: MakeRemote | None = None,
     **facts: Any,
 ) -> RelayVariant:
     """Return a variant: its id, its difference, and the ids of what it reads in another way.
@@ -82,8 +89,9 @@ def relay_variant(
     These are of interpretations and advisory clauses; the rest is as in `relay_mutant`.
     """
     return RelayVariant(
-        id=name, text=text, takes=takes, make=make or _by(up, down), front=front, facts=facts
-    )
+        id=name, text=text, takes=takes, make=make or _by(up, down), front=front, remote=remote,
+        facts=facts,
+    )  # fmt: skip
 
 
 def _by(up: Up | None, down: Down | None) -> Make:

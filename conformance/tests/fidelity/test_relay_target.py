@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_proxy_conformance.targets.description import BadTarget, describe
-from mcp_proxy_conformance.targets.relay import RelayFacts, launched, relay_target
+from mcp_proxy_conformance.targets.relay import Reached, RelayFacts, launched, relay_target
 
 
 def test_placeholders_become_words_and_texts() -> None:
@@ -17,7 +17,7 @@ def test_placeholders_become_words_and_texts() -> None:
     """
     target = relay_target(["r", "--url={upstream_url}", "{upstream}", "sh -c '{upstream}'"])
 
-    filled = launched(target, upstream=["a b", "c"], upstream_url="http://h/mcp", upstream_token="")
+    filled = launched(target, Reached(command=["a b", "c"], url="http://h/mcp", token=""))
 
     assert filled.command == ("r", "--url=http://h/mcp", "a b", "c", "sh -c ''a b' c'")
     assert filled.url == ""
@@ -28,15 +28,34 @@ def test_a_relay_with_a_port_has_a_url() -> None:
     facts = RelayFacts(url="http://127.0.0.1:{port}/other")
     target = relay_target(["r", "-p", "{port}", "{upstream_url}"], facts)
 
-    filled = launched(target, upstream=[], upstream_url="u", upstream_token="")
+    filled = launched(target, Reached(command=[], url="u", token=""))
 
     assert filled.url == f"http://127.0.0.1:{filled.command[2]}/other"
     assert not target.over_stdio
 
 
+def test_a_relay_of_two_upstreams_has_a_command_line_of_its_own() -> None:
+    """With a second upstream, the declared command line `several` is filled in, else `command`.
+
+    A command line that itself names two upstreams serves for both.
+    """
+    first, second = (Reached(command=[name], url=f"http://{name}", token=name) for name in "ab")
+    facts = RelayFacts(several=("r", "{upstream_url}", "{upstream_url_2}", "{upstream_token_2}"))
+    both = ["r", "{upstream}", "{upstream_2}"]
+
+    filled = [
+        launched(relay_target(["r", "{upstream_url}"], facts), first, second).command,
+        launched(relay_target(["r", "{upstream_url}"], facts), first).command,
+        launched(relay_target(both), first, second).command,
+    ]
+
+    assert filled == [("r", "http://a", "http://b", "b"), ("r", "http://a"), ("r", "a", "b")]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ('kind = "relay"\n[relay]\nseveral = ["r", "{upstream_url}"]', "names no second upstream"),
         ('kind = "relay"\ncommand = ["relay", "{port}"]', "names no upstream"),
         ('kind = "command"\ncommand = ["p"]\n[relay]\nprefix = "x_"', "relay is for relays only"),
         ('kind = "relay"\n[relay]\nprefixes = "x_"', "did you mean 'prefix'"),

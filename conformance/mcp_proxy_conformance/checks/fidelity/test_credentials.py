@@ -7,7 +7,7 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.fidelity import credentials
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.offers import FEATURES
-from mcp_proxy_conformance.fidelity.stages import RELAYED
+from mcp_proxy_conformance.fidelity.stages import RELAYED, SEVERAL
 
 
 @requirement("RLY.cred.down.token")
@@ -61,3 +61,23 @@ def test_no_log_message_shows_a_credential(bench: RelayBench) -> None:
     Every encoding is searched for. Not applicable if no log message arrives.
     """
     credentials.logged(bench).conclude()
+
+
+@requirement("RLY.cred.down.sideways")
+@on(RELAYED, fresh=True)
+def test_a_redirect_takes_no_credential_along(bench: RelayBench) -> None:
+    """Where the upstream redirects a call, no credential arrives that is meant for the upstream.
+
+    Not applicable if the relay shows its upstream none, as over stdio.
+    """
+    credentials.redirected(bench).conclude()
+
+
+@requirement("RLY.cred.down.sideways")
+@on(SEVERAL)
+def test_no_upstream_gets_the_credentials_of_another(bench: RelayBench) -> None:
+    """Of two upstreams, neither gets the token or the key of the other.
+
+    Not applicable for a relay of one upstream, or one that shows its upstreams no credentials.
+    """
+    credentials.sideways(bench).conclude()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.fidelity import crossings, tools
+from mcp_proxy_conformance.fidelity import crossings, several, tools
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.offers import FEATURES
-from mcp_proxy_conformance.fidelity.stages import DESCRIBED, PAGED, RELAYED
+from mcp_proxy_conformance.fidelity.stages import DESCRIBED, PAGED, RELAYED, SEVERAL
 
 
 @requirement("RLY.tools.complete.listed", "RLY.tools.complete.once")
@@ -156,3 +156,23 @@ def test_the_list_after_a_change_shows_it(bench: RelayBench) -> None:
     Not applicable unless `tools.listChanged` is declared and the news arrives.
     """
     crossings.change_listed(bench).conclude()
+
+
+@requirement("RLY.tools.collide.unique")
+@on(SEVERAL)
+def test_tools_of_one_name_are_listed_under_two(bench: RelayBench) -> None:
+    """If two upstreams have a tool of one name, both are listed, under names that differ.
+
+    They are known by their descriptions. Not applicable for a relay of one upstream.
+    """
+    several.listed_apart(bench).conclude()
+
+
+@requirement("RLY.tools.collide.routed")
+@on(SEVERAL)
+def test_a_call_reaches_the_upstream_whose_tool_is_listed(bench: RelayBench) -> None:
+    """A call of a tool, by its listed name, arrives at the upstream whose description is listed.
+
+    Two upstreams share a tool's name. Not applicable for a relay of one upstream.
+    """
+    several.routed(bench).conclude()
