@@ -27,9 +27,9 @@ from mcp_proxy_conformance.run.progress import remark
 from mcp_proxy_conformance.run.pytest_bridge import (
     is_advisory,
     late_ending,
+    mark_waived,
     setup_ending,
-    tell_pytest,
-    tell_waived,
+    show_pytest,
 )
 from mcp_proxy_conformance.run.request import add_options, request_of
 from mcp_proxy_conformance.run.selection import files, left_out, select, share_out
@@ -213,11 +213,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     if isinstance(golden := arguments.get("golden"), Golden):
         ending = golden.concluded(ending, call)
     if not (cited := clauses_of(pyfuncitem)):  # a user's own check
-        return tell_pytest(pyfuncitem, ending, run)
+        return show_pytest(pyfuncitem, ending, run)
     ending = with_breaches_of_schemas(ending, cited, run.state.broken)
     conclusion = run.found(ending, cited)
     pyfuncitem.stash[ENDING] = ending, conclusion
-    return tell_pytest(pyfuncitem, as_found(ending, conclusion), run)
+    return show_pytest(pyfuncitem, as_found(ending, conclusion), run)
 
 
 def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> None:
@@ -289,7 +289,7 @@ def pytest_runtest_makereport(
             ("requirements", " ".join(result.clauses)),
             ("verdict", result.verdict),
         ]
-        tell_waived(report, result, run)
+        mark_waived(report, result, run)
     elif call.when == "call" and call.excinfo is not None:
         run.record(item, place, late_ending(call.excinfo.value), seconds=seconds)
     left = run.left_s

@@ -79,7 +79,7 @@ def gate(*, out: Path, **values: str) -> None:
         report = read_report(folder / REPORT) if (folder / REPORT).exists() else None
         if report is not None:
             files_of(report, folder)
-        click.echo(job.tell(code, report, folder), nl=False)
+        click.echo(job.publish(code, report, folder), nl=False)
     except OSError as error:
         click.echo(
             f"{error.filename} cannot be written: {error.strerror}; name another place", err=True

@@ -54,7 +54,7 @@ class Job:
             folder=working.relative_to(top).as_posix() if inside else "",
         )
 
-    def tell(self, code: int, report: Report | None, out: Path) -> str:
+    def publish(self, code: int, report: Report | None, out: Path) -> str:
         """Append summary and outputs to the job's files, if any; return the annotations to print.
 
         They are "" outside of GitHub; without a report there is one, with the exit code.

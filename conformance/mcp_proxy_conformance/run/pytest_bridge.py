@@ -15,7 +15,7 @@ from mcp_proxy_conformance.run.session import RunSession
 from mcp_proxy_conformance.verdict.result import Blame, Inconclusive, NotApplicable, Result
 
 
-def tell_pytest(item: pytest.Item, ending: Ending, run: RunSession) -> object:
+def show_pytest(item: pytest.Item, ending: Ending, run: RunSession) -> object:
     """Return True for a pass, or for an advisory failure or open verdict, noted in a section.
 
     Else raise: a skip if it does not apply, a redacted failure if inconclusive or if the
@@ -37,7 +37,7 @@ def tell_pytest(item: pytest.Item, ending: Ending, run: RunSession) -> object:
     raise ending.error
 
 
-def tell_waived(report: pytest.TestReport, result: Result, run: RunSession) -> None:
+def mark_waived(report: pytest.TestReport, result: Result, run: RunSession) -> None:
     """Turn pytest's report of a waived failure into an expected failure (xfail), in place.
 
     Reports of other results stay.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_proxy_mutants.fresh import Fresh
-from mcp_proxy_mutants.loader.changed import ChangedLoad, Tell
+from mcp_proxy_mutants.loader.changed import ChangedLoad, Edit
 
 __all__ = ["Fresh", "LoadMutant", "load_mutant"]
 
@@ -20,14 +20,14 @@ def load_mutant(
     name: str,
     text: str,
     *breaks: str,
-    tell: Tell | Fresh | None = None,
+    edit: Edit | Fresh | None = None,
     signatures: tuple[str, ...] = (),
     tool_prefix: str = "",
     **change: Any,
 ) -> LoadMutant:
     """Return a mutant: its id, a sentence on its behaviour, and the ids of the clauses it breaks.
 
-    `tell` changes the answer of a load; `change` replaces members of `LoadPolicy`; the others are
+    `edit` changes the answer of a load; `change` replaces members of `LoadPolicy`; the others are
     declarations.
     """
     return LoadMutant(
@@ -35,7 +35,7 @@ def load_mutant(
         text=text,
         breaks=breaks,
         change=change,
-        tell=tell,
+        edit=edit,
         signatures=signatures,
         tool_prefix=tool_prefix,
     )

@@ -177,14 +177,14 @@ def failed(outcome: Outcome, status: Status, **members: Any) -> Outcome:
 
 
 def each(change: Callable[[OutcomeEntry], OutcomeEntry]) -> Callable[[Json, Json], Json]:
-    """Return a hook `tell` that passes each outcome of the answer through `change`."""
+    """Return a hook `edit` that passes each outcome of the answer through `change`."""
     return lambda answer, _: (
         answer | {"outcomes": [change(outcome) for outcome in answer["outcomes"]]}
     )
 
 
 def when(condition: Callable[[OutcomeEntry], bool], **members: Any) -> Callable[[Json, Json], Json]:
-    """Return a hook `tell` that replaces members of those outcomes that meet the condition."""
+    """Return a hook `edit` that replaces members of those outcomes that meet the condition."""
     return each(lambda outcome: outcome | members if condition(outcome) else outcome)
 
 
@@ -201,7 +201,7 @@ def not_available(outcome: OutcomeEntry) -> bool:
 def warns(
     change: Callable[[Mapping[str, list[str]], list[OutcomeEntry]], dict[str, list[str]]],
 ) -> Callable[[Json, Json], Json]:
-    """Return a hook `tell` whose warnings `change` makes of the usual ones and the outcomes.
+    """Return a hook `edit` whose warnings `change` makes of the usual ones and the outcomes.
 
     Warnings are lists of lines by status.
     """

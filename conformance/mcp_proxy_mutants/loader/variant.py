@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_proxy_mutants.fresh import Fresh
-from mcp_proxy_mutants.loader.changed import ChangedLoad, Tell
+from mcp_proxy_mutants.loader.changed import ChangedLoad, Edit
 
 __all__ = ["Fresh", "LoadVariant", "load_variant"]
 
@@ -26,7 +26,7 @@ def load_variant(
     name: str,
     text: str,
     *takes: str,
-    tell: Tell | Fresh | None = None,
+    edit: Edit | Fresh | None = None,
     lacks: tuple[str, ...] = (),
     profile: str = "resilience",
     signatures: tuple[str, ...] = (),
@@ -35,14 +35,14 @@ def load_variant(
 ) -> LoadVariant:
     """Return a variant: its id, its difference, and the ids of the interpretations that it takes.
 
-    `tell` changes the answer of a load; `change` replaces members of `LoadPolicy`; the others are
+    `edit` changes the answer of a load; `change` replaces members of `LoadPolicy`; the others are
     members of `LoadVariant`.
     """
     return LoadVariant(
         id=name,
         text=text,
         takes=takes,
-        tell=tell,
+        edit=edit,
         lacks=lacks,
         profile=profile,
         change=change,

@@ -17,27 +17,27 @@ from click.testing import CliRunner, Result
 from mcp_proxy_conformance.cli import main
 
 Response = tuple[int, dict[str, str], bytes]
-Tell = Callable[[str, dict[str, Any]], Response]
+Respond = Callable[[str, dict[str, Any]], Response]
 JSON = {"Content-Type": "application/json"}
 STREAM = {"Content-Type": "text/event-stream"}
 REFUSAL = {"code": -32603, "message": "the upstream is away"}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers each request with the (status, headers, body) that `tell` returns for it.
+    """Answers each request with the (status, headers, body) that `respond` returns for it.
 
-    `tell` is called with the HTTP method and the JSON-RPC message.
+    `respond` is called with the HTTP method and the JSON-RPC message.
     """
 
-    tell: ClassVar[Tell]
+    respond: ClassVar[Respond]
 
     def do_POST(self) -> None:
-        """Send the status, headers and body that `tell` returns, with their Content-Length.
+        """Send the status, headers and body that `respond` returns, with their Content-Length.
 
         An empty request body counts as the message {}.
         """
         message = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-        status, headers, body = type(self).tell(self.command, message)
+        status, headers, body = type(self).respond(self.command, message)
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
@@ -51,9 +51,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 @contextmanager
-def telling(tell: Tell) -> Iterator[str]:
-    """Serve the answers of `tell` on a free port of 127.0.0.1 during the block; yield the URL."""
-    kind = type("Some", (Handler,), {"tell": staticmethod(tell)})
+def serving(respond: Respond) -> Iterator[str]:
+    """Serve the responses of `respond` on a free port of 127.0.0.1; yield the URL."""
+    kind = type("Some", (Handler,), {"respond": staticmethod(respond)})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -65,12 +65,12 @@ def telling(tell: Tell) -> Iterator[str]:
         thread.join()
 
 
-def look(tell: Tell, *more: str) -> Result:
-    """Run `run endpoint` on a server that answers by `tell`, with these options; return its result.
+def look(respond: Respond, *more: str) -> Result:
+    """Run `run endpoint`, with these options, on a server that answers by `respond`.
 
-    It must print one line of less than 1300 characters.
+    Return its result. It must print one line of less than 1300 characters.
     """
-    with telling(tell) as url, tempfile.TemporaryDirectory() as out:
+    with serving(respond) as url, tempfile.TemporaryDirectory() as out:
         command = ["run", "endpoint", "--url", url, "--out", out, *more]
         result = CliRunner().invoke(main, command)
     assert (result.stdout.count("\n"), len(result.stdout) < 1300) == (1, True)
@@ -83,15 +83,15 @@ def server(
     capabilities: dict[str, Any] | None = None,
     status: int = 200,
     acknowledged: int = 202,
-) -> Tell:
-    """Return a `tell` of an MCP server that answers each request by these JSON-RPC members.
+) -> Respond:
+    """Return a `respond` of an MCP server that answers each request by these JSON-RPC members.
 
     `initialize` succeeds with the capabilities; `status` is of all other answers, `acknowledged` of
     notifications.
     """
     opening = {"protocolVersion": "2025-06-18", "capabilities": capabilities or {}}
 
-    def tell(_: str, message: dict[str, Any]) -> Response:
+    def respond(_: str, message: dict[str, Any]) -> Response:
         """Accept the handshake and notifications; answer any other request by `listing`."""
         if message.get("method") == "initialize":
             code, headers, body = _answer(message, {"result": opening})
@@ -100,7 +100,7 @@ def server(
             return acknowledged, {}, b""
         return _answer(message, listing, status)
 
-    return tell
+    return respond
 
 
 def _answer(message: dict[str, Any], members: dict[str, Any], status: int = 200) -> Response:
@@ -111,8 +111,8 @@ def _answer(message: dict[str, Any], members: dict[str, Any], status: int = 200)
     return status, JSON, json.dumps({"jsonrpc": "2.0", "id": message["id"], **members}).encode()
 
 
-def old_stream(first: bytes) -> Tell:
-    """Return a `tell` that refuses POST with 405.
+def old_stream(first: bytes) -> Respond:
+    """Return a `respond` that refuses POST with 405.
 
     Any other method gets an event stream of these bytes.
     """
@@ -178,7 +178,7 @@ def test_a_closed_port_is_told_with_the_option(tmp_path: Path) -> None:
 
     The sentence has the URL and names --url.
     """
-    with telling(server({})) as url:
+    with serving(server({})) as url:
         pass
     result = CliRunner().invoke(main, ["run", "endpoint", "--url", url, "--out", str(tmp_path)])
 
@@ -323,15 +323,15 @@ REMEDIES = {"disabled_by_config": "The operator denies this tool; only the opera
 HINT = "1 matching tool is locked; see it with include_disabled=true."
 
 
-def renamed(disabled: str, remediation: str, note: str) -> Tell:
-    """Return a `tell` of an endpoint with one locked tool, `wipe`, and these three member names.
+def renamed(disabled: str, remediation: str, note: str) -> Respond:
+    """Return a `respond` of an endpoint with one locked tool, `wipe`, and these three member names.
 
     A search for it has the note, or with the flag the locked section and its remediation.
     """
     properties = {"query": {"type": "string"}, "include_disabled": {"type": "boolean"}}
     tool = {"name": "retrieve_tools", "inputSchema": {"type": "object", "properties": properties}}
 
-    def tell(method: str, message: dict[str, Any]) -> Response:
+    def respond(method: str, message: dict[str, Any]) -> Response:
         """List the discovery tool, or answer its call under the three names."""
         if message.get("method") != "tools/call":
             return server({"result": {"tools": [tool]}}, capabilities={"tools": {}})(
@@ -346,7 +346,7 @@ def renamed(disabled: str, remediation: str, note: str) -> Tell:
             message, {"result": {"content": [{"type": "text", "text": json.dumps(body)}]}}
         )
 
-    return tell
+    return respond
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_a_target_file_settles_the_name_of_a_member(tmp_path: Path) -> None:
     file = tmp_path / "target.toml"
     file.write_text('[surface.members]\nnote = "hint"\n', encoding="utf-8")
     told = renamed("disabled", "remediation", "hint")
-    with telling(told) as url:
+    with serving(told) as url:
         place = ["--url", url, "--out", str(tmp_path / "out"), "--target-file", str(file)]
         options = ["--query", "wipe", "--rate", "1000", "--wire", "handshake"]
         result = CliRunner().invoke(main, ["run", "endpoint", *place, *options])

@@ -125,20 +125,20 @@ def test_a_summary_is_never_longer_than_a_job_takes() -> None:
 
 
 def test_other_cis_are_told_nothing_by_the_way(tmp_path: Path) -> None:
-    """Without the variables of GitHub, `Job.tell` returns an empty text and writes no file."""
+    """Without the variables of GitHub, `Job.publish` returns an empty text and writes no file."""
     job = Job.of({}, tmp_path)
 
-    assert job.tell(1, typed(BAD), tmp_path) == ""
+    assert job.publish(1, typed(BAD), tmp_path) == ""
     assert list(tmp_path.iterdir()) == []
 
 
 def test_no_exit_code_is_told_that_the_gate_does_not_end_with(tmp_path: Path) -> None:
-    """If the summary cannot be written, `Job.tell` raises OSError and writes no output."""
+    """If the summary cannot be written, `Job.publish` raises OSError and writes no output."""
     files = {"GITHUB_OUTPUT": "outputs", "GITHUB_STEP_SUMMARY": "no folder/summary"}
     job = Job.of({name: str(tmp_path / file) for name, file in files.items()}, tmp_path)
 
     with pytest.raises(OSError, match="no folder"):
-        job.tell(0, typed(ONE), tmp_path)
+        job.publish(0, typed(ONE), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -38,21 +38,22 @@ class Web:
 
 
 @contextmanager
-def web(tell: Callable[[str, dict[str, Any]], Response], *, tls: bool = False) -> Iterator[Web]:
-    """Serve on 127.0.0.1 what `tell(path, message)` returns, (status, headers, body); yield a Web.
+def web(respond: Callable[[str, dict[str, Any]], Response], *, tls: bool = False) -> Iterator[Web]:
+    """Serve on 127.0.0.1 the (status, headers, body) that `respond(path, message)` returns.
 
-    `tls` is over a self-signed certificate. A CONNECT is answered like any request: no tunnel.
+    Yield a Web. `tls` is over a self-signed certificate. A CONNECT is answered like any request: no
+    tunnel.
     """
     record = Web()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            """Record the request, of whatever method, and send the response that `tell` returns."""
+            """Record the request, of whatever method, and send the response of `respond`."""
             record.seen.append((self.command, self.path, dict(self.headers.items())))
             message = json.loads(
                 self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}"
             )
-            status, headers, body = tell(self.path, message)
+            status, headers, body = respond(self.path, message)
             self.send_response(status)
             for name, value in {**headers, "Content-Length": str(len(body))}.items():
                 self.send_header(name, value)
@@ -94,7 +95,7 @@ def plain(_: str, message: dict[str, Any]) -> Response:
 
 
 def to(place: str, status: int = 307) -> Callable[[str, dict[str, Any]], Response]:
-    """Return a `tell` of an MCP server at the path `place`.
+    """Return a `respond` of an MCP server at the path `place`.
 
     Any other path is redirected to `place` with this status.
     """

@@ -54,14 +54,14 @@ def prefixed(before: str) -> ChangedLoad:
     `{server_id}` in it is the server's id with `_` for `-`.
     """
 
-    def tell(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+    def edit(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
         """Put the prefix before each tool of the answer, and return the answer."""
         for outcome in answer["outcomes"]:
             own = before.replace("{server_id}", outcome["server_id"].replace("-", "_"))
             outcome["tools"] = [own + name for name in outcome["tools"]]
         return answer
 
-    return ChangedLoad(id="prefixed", text="It gives tools a prefix.", tell=tell)
+    return ChangedLoad(id="prefixed", text="It gives tools a prefix.", edit=edit)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def by_turns() -> Any:
     """
     turn = count()
 
-    def tell(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+    def edit(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
         """Make failed servers permanent in the first load, transient in the next; not controls."""
         word = ("permanent", "transient")[next(turn) % 2]
         for outcome in answer["outcomes"]:
@@ -171,7 +171,7 @@ def by_turns() -> Any:
                 outcome["status"] = word
         return answer
 
-    return tell
+    return edit
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Pat
 
     Either class by itself is allowed: the unchanged loader has no finding.
     """
-    turning = ChangedLoad(id="by-turns", text="It changes its mind.", tell=by_turns())
+    turning = ChangedLoad(id="by-turns", text="It changes its mind.", edit=by_turns())
 
     with loading(turning, tmp_path) as bench:
         assert "status of alpha in the second load" in differing(bench, case)

@@ -20,7 +20,7 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_reference.load import loaded
 
 Json = dict[str, Any]
-Tell = Callable[[Json, Json], None]
+Edit = Callable[[Json, Json], None]
 BASIC = frozenset(profile("resilience-basic").clauses)
 ASKED = [
     case
@@ -34,21 +34,21 @@ LOST = {"status": "failed", "tools": [], "error": "One of the servers cannot be 
 
 @dataclass(frozen=True)
 class ChangedAnswers:
-    """The reference's loader, whose answers `tell(answer, request)` changes in place."""
+    """The reference's loader, whose answers `edit(answer, request)` changes in place."""
 
-    tell: Tell
+    edit: Edit
     headers: bool = True
 
     def start(self) -> Callable[[Json], Awaitable[Json]]:
-        """Return a coroutine function that loads by the reference, then applies `tell`.
+        """Return a coroutine function that loads by the reference, then applies `edit`.
 
         Unless `headers` is set, the servers' headers are not sent.
         """
 
         async def load(request: Json) -> Json:
-            """Load by the reference, with or without headers, and let `tell` change the answer."""
+            """Load by the reference, with or without headers, and let `edit` change the answer."""
             answer = await loaded(request if self.headers else without_headers(request))
-            self.tell(answer, request)
+            self.edit(answer, request)
             return answer
 
         return load
@@ -119,19 +119,19 @@ def host() -> Iterator[LoaderHost]:
 
 @pytest.fixture
 def verdicts(host: LoaderHost, tmp_path: Path) -> Callable[..., dict[str, dict[str, str]]]:
-    """Return a function that judges load cases on a loader whose answers `tell` changes.
+    """Return a function that judges load cases on a loader whose answers `edit` changes.
 
     It returns {clause of the basic profile: {case id: verdict}}.
     """
 
     def judged(
-        tell: Tell, cases: list[LoadCase] = ASKED, **members: Any
+        edit: Edit, cases: list[LoadCase] = ASKED, **members: Any
     ) -> dict[str, dict[str, str]]:
         """Judge these cases, by default all of loaders without capabilities.
 
         Return {clause of the basic profile: {case id: verdict}}.
         """
-        target = loader_target(lambda _: EmbeddedLoader(ChangedAnswers(tell, **members), host), ())
+        target = loader_target(lambda _: EmbeddedLoader(ChangedAnswers(edit, **members), host), ())
         loads = Loads(target.loader, tmp_path)
         loads.plan(cases)
         bench, by_clause = LoadBench(loads, target), dict[str, dict[str, str]]()
@@ -186,7 +186,7 @@ def test_who_loses_all_to_one_breaks_isolation_alone(verdicts: Verdicts) -> None
 
 
 @pytest.mark.parametrize(
-    ("tell", "broken"),
+    ("edit", "broken"),
     [
         pytest.param(with_tools, {"O3.no-tools", "S2.no-tools"}, marks=pytest.mark.proof),
         pytest.param(without_errors, {"O4.error"}, marks=pytest.mark.proof),
@@ -195,13 +195,13 @@ def test_who_loses_all_to_one_breaks_isolation_alone(verdicts: Verdicts) -> None
     ],
 )
 def test_who_loses_all_to_one_is_convicted_of_more(
-    verdicts: Verdicts, tell: Tell, broken: set[str]
+    verdicts: Verdicts, edit: Edit, broken: set[str]
 ) -> None:
     """A loader that loses all servers to one, with a second fault, fails that fault's clauses.
 
     No other required clause but I1.isolated fails.
     """
-    verdict_of = worst(verdicts(tell))
+    verdict_of = worst(verdicts(edit))
 
     convicted = {
         name for name, verdict in verdict_of.items() if verdict == "fail" and "~" not in name

@@ -93,7 +93,7 @@ def test_a_lapse_that_does_not_come_again_is_no_failure(
 
     If they are not, it is a failure.
     """
-    once = ChangedLoad(id="once", text="It lapses once.", tell=Lapse())
+    once = ChangedLoad(id="once", text="It lapses once.", edit=Lapse())
 
     assert verdict in verdicts(tmp_path, once, "O1.one-each", confirm=confirm)
 
@@ -132,7 +132,7 @@ def test_a_loader_without_classes_may_not_tell_a_named_failure_as_available(
         }
 
     changed_trial = trial(
-        embedded_target(ChangedLoad(id="well", text="5xx is well.", tell=well), OF_LOADERS),
+        embedded_target(ChangedLoad(id="well", text="5xx is well.", edit=well), OF_LOADERS),
         profile="resilience-basic",
         selection=Selection(checks=("test_every_server_has_one_outcome_of_the_right_form",)),
         confirm=False,
@@ -187,7 +187,7 @@ def test_warnings_of_bare_ids_break_only_the_clause_on_their_lines(tmp_path: Pat
 def test_a_loader_that_warns_of_nobody_settles_nothing(tmp_path: Path) -> None:
     """On a loader that never warns, W1.lines is inconclusive."""
     silent = ChangedLoad(
-        id="silent", text="It never warns.", tell=lambda answer, _: answer | {"warnings": {}}
+        id="silent", text="It never warns.", edit=lambda answer, _: answer | {"warnings": {}}
     )
 
     assert verdicts(tmp_path, silent, "W1.lines", confirm=False) == {"inconclusive"}

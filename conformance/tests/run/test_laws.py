@@ -59,12 +59,12 @@ def trying(
         target.close()
 
 
-def changed(name: str, tell: Any = None, **change: Any) -> ChangedLoad:
+def changed(name: str, edit: Any = None, **change: Any) -> ChangedLoad:
     """Return the reference's loader of that id, with these decisions replaced.
 
-    `tell` changes its answers, if given.
+    `edit` changes its answers, if given.
     """
-    return ChangedLoad(id=name, text=name, change=change, tell=tell)
+    return ChangedLoad(id=name, text=name, change=change, edit=edit)
 
 
 def meaning(**classes: str) -> ChangedLoad:
@@ -114,7 +114,7 @@ def remembers() -> Any:
     """
     failed: dict[str, Json] = {}
 
-    def tell(answer: Json, request: Json) -> Json:
+    def edit(answer: Json, request: Json) -> Json:
         """Keep each permanent outcome by URL; give each server the kept one of its URL, if any."""
         urls = {server["server_id"]: str(server.get("url")) for server in request["servers"]}
         for outcome in answer["outcomes"]:
@@ -123,7 +123,7 @@ def remembers() -> Any:
             outcome.update(failed.get(urls[outcome["server_id"]], {}))
         return answer
 
-    return tell
+    return edit
 
 
 def by_turns() -> Any:
@@ -133,14 +133,14 @@ def by_turns() -> Any:
     """
     turn = count()
 
-    def tell(answer: Json, _: Json) -> Json:
+    def edit(answer: Json, _: Json) -> Json:
         """Give all servers of this load the next status, and return the answer."""
         word = WORDS[next(turn) % len(WORDS)]
         for outcome in answer["outcomes"]:
             outcome["status"] = word
         return answer
 
-    return tell
+    return edit
 
 
 WRONG: list[tuple[ChangedLoad, str, tuple[str, ...]]] = [
@@ -278,13 +278,13 @@ def test_a_loader_that_neither_classifies_nor_retries_breaks_no_law_of_its_own(
     It reports `available` or `failed`, and tries once.
     """
 
-    def tell(answer: Json, _: Json) -> Json:
+    def edit(answer: Json, _: Json) -> Json:
         """Make each server that is not available `failed`; return the answer."""
         for outcome in answer["outcomes"]:
             outcome["status"] = "available" if outcome["status"] == "available" else "failed"
         return answer
 
-    plain = changed("plain", tell, again=lambda *_: False)
+    plain = changed("plain", edit, again=lambda *_: False)
     with trying(plain, tmp_path, Reads(classifies=False, retries=False)) as laws:
         comparisons = [laws.compared(law) for law in ("outcomes", "order", "isolation", "clears")]
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
-from mcp_proxy_mutants.loader.changed import Tell
+from mcp_proxy_mutants.loader.changed import Edit
 from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import Attempt, Hear, Loads, OutcomeEntry, failed
 from mcp_proxy_reference import loader as std
@@ -26,16 +26,16 @@ def _keys(request: Json) -> dict[str, Key]:
 
 
 def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
-    """Return a fresh hook `tell`: all loads after it repeat the first outcome that `keeps` accepts.
+    """Return a fresh hook `edit`: all loads after it repeat the first outcome that `keeps` accepts.
 
     Each server has its own, known by id and URL.
     """
 
-    def make() -> Tell:
-        """Return a hook `tell` that repeats each server's first outcome that `keeps` accepts."""
+    def make() -> Edit:
+        """Return a hook `edit` that repeats each server's first outcome that `keeps` accepts."""
         kept: dict[Key, OutcomeEntry] = {}
 
-        def tell(answer: Json, request: Json) -> Json:
+        def edit(answer: Json, request: Json) -> Json:
             """Return the answer with the kept outcomes of earlier loads.
 
             Keep what `keeps` accepts.
@@ -49,19 +49,19 @@ def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
                     kept.setdefault(key, outcome)
             return answer | {"outcomes": outcomes}
 
-        return tell
+        return edit
 
     return Fresh(make)
 
 
-def _last_tools() -> Tell:
-    """Return a hook `tell`: a server without tools has those of the load right before.
+def _last_tools() -> Edit:
+    """Return a hook `edit`: a server without tools has those of the load right before.
 
     Those are the tools that this load itself found, so that they show for one more load only.
     """
     kept: dict[Key, list[str]] = {}
 
-    def tell(answer: Json, request: Json) -> Json:
+    def edit(answer: Json, request: Json) -> Json:
         """Return the answer; a server without tools has those of the load before."""
         keys = _keys(request)
         outcomes = []
@@ -71,7 +71,7 @@ def _last_tools() -> Tell:
             kept[key] = outcome["tools"]
         return answer | {"outcomes": outcomes}
 
-    return tell
+    return edit
 
 
 def _kept_list() -> Attempt:
@@ -132,11 +132,11 @@ def _quota(most: int) -> Fresh:
     return Fresh(make)
 
 
-def _summed() -> Tell:
-    """Return a hook `tell`: a server's attempts are the sum over all loads so far, by its id."""
+def _summed() -> Edit:
+    """Return a hook `edit`: a server's attempts are the sum over all loads so far, by its id."""
     made: Counter[str] = Counter()
 
-    def tell(answer: Json, request: Json) -> Json:
+    def edit(answer: Json, request: Json) -> Json:
         """Return the answer with the attempts of each server added to those of earlier loads."""
         del request
         outcomes = []
@@ -145,7 +145,7 @@ def _summed() -> Tell:
             outcomes.append(outcome | {"attempts": made[outcome["server_id"]]})
         return answer | {"outcomes": outcomes}
 
-    return tell
+    return edit
 
 
 def _first_signal() -> Hear:
@@ -176,32 +176,32 @@ def _denial_after_retries(signal: Signal, connection: Connection, attempts: int)
 
 MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("outcomes-kept", "A server's first outcome is repeated in every later load.",
-                "I5.clears", tell=_kept(lambda _: True)),
+                "I5.clears", edit=_kept(lambda _: True)),
     load_mutant("failures-kept",
                 "A server that failed once is reported as failed in every later load.",
-                "I5.clears", tell=_kept(lambda outcome: outcome["status"] != "available")),
+                "I5.clears", edit=_kept(lambda outcome: outcome["status"] != "available")),
     load_mutant("denials-kept",
                 "A server that was denied once is reported as denied in every later load.",
-                "I5.clears", tell=_kept(lambda outcome: outcome["status"] == "denied")),
+                "I5.clears", edit=_kept(lambda outcome: outcome["status"] == "denied")),
     load_mutant("permanent-kept", "A server that was permanent once is not contacted again.",
-                "I5.clears", tell=_kept(lambda outcome: outcome["status"] == "permanent")),
+                "I5.clears", edit=_kept(lambda outcome: outcome["status"] == "permanent")),
     load_mutant("transient-kept",
                 "A server that was transient once is reported as such in every later load.",
-                "I5.clears", tell=_kept(lambda outcome: outcome["status"] == "transient")),
+                "I5.clears", edit=_kept(lambda outcome: outcome["status"] == "transient")),
     load_mutant("successes-kept",
                 "A server that was available once is reported as such in every later load.",
-                "I5.clears", tell=_kept(lambda outcome: outcome["status"] == "available")),
+                "I5.clears", edit=_kept(lambda outcome: outcome["status"] == "available")),
     load_mutant("lists-kept", "A server whose list was fetched once is never asked again.",
                 "I5.clears", attempt=Fresh(_kept_list)),
     load_mutant("tools-kept", "A server that fails keeps the tools of the previous load.",
-                "I5.clears", "O3.no-tools", "S2.no-tools", tell=Fresh(_last_tools)),
+                "I5.clears", "O3.no-tools", "S2.no-tools", edit=Fresh(_last_tools)),
     load_mutant("every-second-load", "Every second load reports its first server as transient.",
                 "R1.once", "O3.loaded", "I1.isolated", together=Fresh(_every_second)),
     load_mutant("attempts-run-out",
                 "After two attempts over all loads, a server is not contacted again.",
                 "I5.clears", "T1.timeout", "R2.heals", attempt=_quota(2)),
     load_mutant("attempts-summed", "Attempts are counted over all loads.",
-                "O6.claimed", tell=Fresh(_summed)),
+                "O6.claimed", edit=Fresh(_summed)),
     load_mutant("first-signal-stays", "A server's status is that of its first attempt.",
                 "R4.stops", "D1.denied", heard=Fresh(_first_signal)),
     load_mutant("second-failure-is-a-denial", "A second failure of any kind is a denial.",

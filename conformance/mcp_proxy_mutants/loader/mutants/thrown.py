@@ -73,5 +73,5 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("throws-at-two-failures", "Two servers that fail alike end the whole load.",
                 "I1.isolated", together=together(_thrown_by_two)),
     load_mutant("failures-replace-the-rest", "If a server fails, only failures have outcomes.",
-                "O1.one-each", "I1.isolated", tell=_without_well),
+                "O1.one-each", "I1.isolated", edit=_without_well),
 )  # fmt: skip

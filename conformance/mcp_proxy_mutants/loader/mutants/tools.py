@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from mcp_proxy_mutants.loader.changed import Tell
+from mcp_proxy_mutants.loader.changed import Edit
 from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import (
     Attempt,
@@ -23,8 +23,8 @@ UNUSED = Connection(server_id="unused", url="http://127.0.0.1:9/")
 """The connection of a session that stands for one that could not be opened."""
 
 
-def _with_tools(change: Callable[[list[str]], list[str]]) -> Tell:
-    """Return a hook `tell` that passes the tool names of each outcome through `change`."""
+def _with_tools(change: Callable[[list[str]], list[str]]) -> Edit:
+    """Return a hook `edit` that passes the tool names of each outcome through `change`."""
     return each(lambda outcome: outcome | {"tools": change(outcome["tools"])})
 
 
@@ -70,8 +70,8 @@ def _status_tool(outcome: OutcomeEntry) -> OutcomeEntry:
     return outcome | {"tools": ["why_unavailable"]} if not_available(outcome) else outcome
 
 
-def _capped(most: int) -> Tell:
-    """Return a hook `tell` that keeps a server's first `most` tools."""
+def _capped(most: int) -> Edit:
+    """Return a hook `edit` that keeps a server's first `most` tools."""
     return _with_tools(lambda tools: tools[:most])
 
 
@@ -233,36 +233,36 @@ async def _no_tools(connection: Connection, connect: Connect) -> tuple[list[Json
 
 MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("tools-invented", "A failed server has a tool named after its id.",
-                "O3.no-tools", "S2.no-tools", tell=each(_invented)),
+                "O3.no-tools", "S2.no-tools", edit=each(_invented)),
     load_mutant("tools-that-explain", "A failed server has a tool whose name explains the failure.",
-                "O3.no-tools", "S2.no-tools", tell=each(_status_tool)),
+                "O3.no-tools", "S2.no-tools", edit=each(_status_tool)),
     load_mutant("denied-has-tools", "A denied server has a tool of another server.",
-                "O3.no-tools", "S2.no-tools", tell=_to_the_denied),
+                "O3.no-tools", "S2.no-tools", edit=_to_the_denied),
     load_mutant("transient-has-tools", "A transient server keeps a tool.",
-                "O3.no-tools", "S2.no-tools", tell=when(is_in("transient"), tools=["add"])),
+                "O3.no-tools", "S2.no-tools", edit=when(is_in("transient"), tools=["add"])),
     load_mutant("first-tool-only", "Only the first tool is loaded.",
-                "O3.loaded", tell=_capped(1)),
+                "O3.loaded", edit=_capped(1)),
     load_mutant("two-tools-at-most", "Only two tools are loaded.",
-                "O3.loaded", tell=_capped(2)),
+                "O3.loaded", edit=_capped(2)),
     load_mutant("last-tool-lost", "The last of several tools is lost.",
-                "O3.loaded", tell=_with_tools(lambda t: t[:-1] if len(t) > 1 else t)),
+                "O3.loaded", edit=_with_tools(lambda t: t[:-1] if len(t) > 1 else t)),
     load_mutant("tools-told-twice", "Each tool is listed twice.",
-                "O3.own-tools", "O3.loaded", tell=_with_tools(lambda tools: [*tools, *tools])),
+                "O3.own-tools", "O3.loaded", edit=_with_tools(lambda tools: [*tools, *tools])),
     load_mutant("first-tool-again", "Each tool is replaced by the first.",
-                "O3.loaded", "O3.own-tools", tell=_with_tools(lambda t: t[:1] * len(t))),
+                "O3.loaded", "O3.own-tools", edit=_with_tools(lambda t: t[:1] * len(t))),
     load_mutant("tools-everywhere", "Every available server has the tools of all.",
-                "O3.own-tools", "I1.isolated", tell=_everywhere),
+                "O3.own-tools", "I1.isolated", edit=_everywhere),
     load_mutant("tools-of-the-next", "Each available server has the tools of the next one.",
-                "O3.own-tools", tell=_moved_on),
+                "O3.own-tools", edit=_moved_on),
     load_mutant("tools-with-an-undeclared-prefix",
                 "Tool names have their server's id as an undeclared prefix.",
                 "O3.own-tools",
-                tell=each(lambda outcome: outcome | {
+                edit=each(lambda outcome: outcome | {
                     "tools": [f"{outcome['server_id']}_{tool}" for tool in outcome["tools"]]})),
     load_mutant("tools-in-capitals", "Tool names are reported in capitals.",
-                "O3.own-tools", "O3.loaded", tell=_with_tools(lambda t: [*map(str.upper, t)])),
+                "O3.own-tools", "O3.loaded", edit=_with_tools(lambda t: [*map(str.upper, t)])),
     load_mutant("tools-shortened", "Tool names are cut after eight letters.",
-                "O3.own-tools", tell=_with_tools(lambda tools: [tool[:8] for tool in tools])),
+                "O3.own-tools", edit=_with_tools(lambda tools: [tool[:8] for tool in tools])),
     load_mutant("tools-not-loaded", "An available server has no tools.",
                 "O3.loaded", attempt=_no_tools),
     load_mutant("failed-list-is-no-tools",
@@ -286,7 +286,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "X.failed", attempt=_available_after("redirect")),
     load_mutant("unexplained-is-available",
                 "A failure that the mapping does not name is reported as available.",
-                "X.failed", tell=each(_unexplained)),
+                "X.failed", edit=each(_unexplained)),
     load_mutant("failing-pages-end-the-list",
                 "A later page of tools that fails ends the list, as if it were empty.",
                 "O3.later-page", attempt=_paged(lambda _: True)),
@@ -300,8 +300,8 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("one-page-or-none", "A list of several pages is treated as an invalid answer.",
                 "O3.loaded", attempt=wrapping(_FirstPageOnly)),
     load_mutant("twenty-tools-at-most", "Only twenty tools are loaded.",
-                "O3.loaded", tell=_capped(20)),
+                "O3.loaded", edit=_capped(20)),
     load_mutant("failed-with-a-map",
                 "The tools of a failed server are an object instead of a list.",
-                "O3.no-tools", tell=when(not_available, tools={"add": {}})),
+                "O3.no-tools", edit=when(not_available, tools={"add": {}})),
 )  # fmt: skip

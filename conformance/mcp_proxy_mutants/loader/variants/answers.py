@@ -111,17 +111,17 @@ def _tried(outcome: Outcome) -> Outcome:
 VARIANTS: tuple[LoadVariant, ...] = (
     load_variant("tools-with-a-prefix", "Tool names have a declared prefix.",
                  "tool-name-prefix", tool_prefix=PREFIX,
-                 tell=each(lambda outcome: outcome | {
+                 edit=each(lambda outcome: outcome | {
                      "tools": [PREFIX + tool for tool in outcome["tools"]]})),
     load_variant("tools-sorted", "Tools are reported in reverse order of their names.",
-                 tell=each(lambda outcome: outcome | {
+                 edit=each(lambda outcome: outcome | {
                      "tools": sorted(outcome["tools"], reverse=True)})),
     load_variant("outcomes-sorted", "Outcomes are reported in another order.",
-                 "order-of-outcomes", "I3.order~outcomes", tell=_in_reverse_order),
+                 "order-of-outcomes", "I3.order~outcomes", edit=_in_reverse_order),
     load_variant("outcomes-with-more", "Outcomes have additional members.",
-                 tell=each(_with_more)),
+                 edit=each(_with_more)),
     load_variant("empty-error-beside-success", "An available server has an empty error.",
-                 "error-beside-success", tell=when(is_in("available"), error="")),
+                 "error-beside-success", edit=when(is_in("available"), error="")),
     load_variant("errors-in-lines", "An error has several lines.",
                  "one-line-errors", "O4.error~one-line", says=_in_lines),
     load_variant("errors-quote", "Errors quote the server's answer.",
@@ -131,7 +131,7 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  "attempts-of-the-malformed", together=ended(_tried)),
     load_variant("recovered-counts-once",
                  "An available server is reported with one attempt, however many it took.",
-                 "attempts-of-the-recovered", tell=when(is_in("available"), attempts=1)),
+                 "attempts-of-the-recovered", edit=when(is_in("available"), attempts=1)),
     load_variant("unreachable-counts-none",
                  "A server that no connection was made to is reported without an attempt.",
                  "attempts-without-a-port", together=ended(_untried)),
@@ -141,20 +141,20 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  and (status == "transient" or signal.kind == "dns")),
     load_variant("warnings-in-marks",
                  "Warnings have one line for each server: a symbol and its name.",
-                 "words-of-warnings", "W1.lines~wording", tell=warns(_marks)),
+                 "words-of-warnings", "W1.lines~wording", edit=warns(_marks)),
     load_variant("warnings-with-causes", "Warnings name causes, in words that are ids elsewhere.",
-                 "words-of-warnings", tell=warns(_with_causes)),
+                 "words-of-warnings", edit=warns(_with_causes)),
     load_variant("warnings-in-german",
                  "Warnings are in German, and denied servers need attention too.",
-                 "words-of-warnings", "W1.lines~wording", tell=warns(_in_german)),
+                 "words-of-warnings", "W1.lines~wording", edit=warns(_in_german)),
     load_variant("neither-numbers-nor-warnings", "Neither attempts nor warnings are reported.",
                  lacks=("attempts", "warnings"),
-                 tell=lambda answer, _: {"outcomes": [
+                 edit=lambda answer, _: {"outcomes": [
                      outcome | {"attempts": None} for outcome in answer["outcomes"]]}),
     load_variant("available-or-failed", "Servers are reported only as available or failed.",
-                 "only-two-statuses", lacks=BASIC, profile="resilience-basic", tell=_plain),
+                 "only-two-statuses", lacks=BASIC, profile="resilience-basic", edit=_plain),
     load_variant("available-or-failed-once",
                  "Servers are reported only as available or failed, after one attempt.",
                  "only-two-statuses", lacks=(*BASIC, "stdio"), profile="resilience-basic",
-                 tell=_plain, again=lambda *_: False),
+                 edit=_plain, again=lambda *_: False),
 )  # fmt: skip

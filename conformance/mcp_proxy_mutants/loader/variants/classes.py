@@ -208,7 +208,7 @@ VARIANTS: tuple[LoadVariant, ...] = (
                                  if signal.kind == "http_404" and method != "initialize"
                                  else signal)),
     load_variant("unknown-transport-may-pass", "An unknown transport is reported as transient.",
-                 "which-is-malformed", "P4.malformed~transport", tell=_unknown_transport),
+                 "which-is-malformed", "P4.malformed~transport", edit=_unknown_transport),
     load_variant("unnamed-may-pass", "A failure that the mapping does not name is transient.",
                  "outside-the-mapping", "X.other-codes", "X.not-mcp", "X.rpc-error", "X.stdio",
                  "X.redirect", meaning=meaning("transient", *OPEN)),

@@ -214,7 +214,7 @@ def _over_http_only(answer: Json, request: Json) -> Json:
 
 VARIANTS: tuple[LoadVariant, ...] = (
     load_variant("http-only", "A load with a command in it is refused with an exception.",
-                 lacks=("stdio",), tell=_over_http_only),
+                 lacks=("stdio",), edit=_over_http_only),
     load_variant("redirects-followed", "Redirects are followed.",
                  "redirects", "X.redirect", attempt=over(_Following)),
     load_variant("streams-first", "The loader prefers event streams to JSON.",
