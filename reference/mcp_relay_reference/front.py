@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from mcp_relay_reference import eras, message, stateless
+from mcp_relay_reference import eras, handshake, message, stateless
 from mcp_relay_reference.child import Child, Stream
 from mcp_relay_reference.message import BadMessage, Message
 from mcp_relay_reference.remote import SESSION, Remote, Unreachable
@@ -48,7 +48,7 @@ class Front:
         self._upstream = upstream
         self._children: dict[str, Child | stateless.Bridge] = {}
         self._remote_ids: dict[str, str] = {}
-        self._translated = eras.Translated(upstream)
+        self._translated = handshake.Translated(upstream)
         self._stateless = stateless.OfRemote(upstream) if isinstance(upstream, Remote) else None
         self._versions: Sequence[str] | None = None
         self._probing = asyncio.Lock()
