@@ -198,7 +198,7 @@ def golden(snapshot: SnapshotAssertion) -> Iterator[Golden]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
-    """Have the run's subject (proxy, loader or endpoint) call and judge a check, and tell pytest.
+    """Have the run's subject, such as a proxy, call and judge a check, and show pytest the outcome.
 
     The ending of a check that cites clauses is kept for the report; other tests are left to pytest.
     """

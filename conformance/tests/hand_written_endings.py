@@ -17,10 +17,10 @@ UNREADABLE = {
 UNSTEADY = {"reason": DISAGREES, "cause": "disagrees", "hint": HINTS["disagrees"]}
 
 
-def of(check: str, clauses: list[str], **members: object) -> Json:
-    """Return a failed result, as JSON, of this check on these clauses, without case and messages.
+def result_of(check: str, clauses: list[str], **members: object) -> Json:
+    """Return the result of this check on these clauses, as JSON, a failure by default.
 
-    `members` replace its members.
+    It has no case and no messages. `members` replace its members.
     """
     return result("fail") | {
         "check": check, "case": None, "clauses": clauses, "messages": [], **members,
@@ -41,8 +41,8 @@ FORTY = report(*(result("fail", text=f"assert {number} <= 10") for number in ran
 FORTY["clauses"][1]["results"] = 43
 SEVERAL = report(
     result("fail"),
-    of("test_two_clauses", ["FR-006.cap", "FR-009.note"], reason="assert 'a' == 'b'"),
-    of("test_note", ["FR-009.note"], reason="assert None is not None", evidence=[]),
+    result_of("test_two_clauses", ["FR-006.cap", "FR-009.note"], reason="assert 'a' == 'b'"),
+    result_of("test_note", ["FR-009.note"], reason="assert None is not None", evidence=[]),
 )
 SEVERAL["clauses"][1]["results"] = 2
 SEVERAL["clauses"].append(
@@ -62,9 +62,11 @@ OPEN = ended(
     clause("FR-005.class", "required", "inconclusive", UNREAD),
     clause("FR-006.cap", "required", "inconclusive", DISAGREES),
     results=[
-        of("test_words", ["FR-005.class"], verdict="inconclusive", blame="", **UNREADABLE),
-        of("test_more_words", ["FR-005.class"], verdict="inconclusive", blame="", **UNREADABLE),
-        of("test_cap", ["FR-006.cap"], verdict="inconclusive", blame="", **UNSTEADY),
+        result_of("test_words", ["FR-005.class"], verdict="inconclusive", blame="", **UNREADABLE),
+        result_of(
+            "test_more_words", ["FR-005.class"], verdict="inconclusive", blame="", **UNREADABLE
+        ),
+        result_of("test_cap", ["FR-006.cap"], verdict="inconclusive", blame="", **UNSTEADY),
     ],
 )  # fmt: skip
 WHY_BROKEN = "the adapter ended with exit code 5:\nTraceback\nboom"
@@ -72,7 +74,9 @@ BROKEN = ended(
     "target or adapter broke", 3, WHY_BROKEN,
     clause("FR-006.cap", "required", "error", WHY_BROKEN),
     results=[
-        of(f"test_{number}", ["FR-006.cap"], verdict="error", reason=WHY_BROKEN, blame="adapter")
+        result_of(
+            f"test_{number}", ["FR-006.cap"], verdict="error", reason=WHY_BROKEN, blame="adapter"
+        )
         for number in range(40)
     ],
 )  # fmt: skip
@@ -106,7 +110,7 @@ LOADER = CLEAN | {
         clause("R1.once", "required", "not_applicable", "retries is not declared"),
     ],
     "results": [
-        of(
+        result_of(
             "test_a_timeout_is_transient",
             ["T1.timeout"],
             case="timeout-late-list",
@@ -135,7 +139,7 @@ WAIVER = {
 WAIVED = ended(
     "passes with 1 deviation", 0, "every other clause passes or does not apply",
     clause("FR-006.cap", "required", "waived", "assert 11 <= 10"),
-    results=[of("test_cap", ["FR-006.cap"], verdict="waived")],
+    results=[result_of("test_cap", ["FR-006.cap"], verdict="waived")],
     waivers=[WAIVER, WAIVER | {"id": "FR-010.sum", "line": 9, "state": "unobserved"}],
 )  # fmt: skip
 ARMED = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.report.document import plain, written
-from mcp_proxy_conformance.report.from_record import made
+from mcp_proxy_conformance.report.from_record import report_of
 from mcp_proxy_conformance.verdict.cited import CitedMessage
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
 from mcp_proxy_conformance.verdict.result import Finding, Result, Verdict
@@ -32,7 +32,7 @@ def document(
         state=RunState(results=results, messages=dict(_messages(results)), **state),
         date=f"{day}T10:00:00+00:00",
     )
-    return plain(made(record))
+    return plain(report_of(record))
 
 
 def _result(clause: str, verdict: Verdict) -> Result:

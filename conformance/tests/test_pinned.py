@@ -224,7 +224,7 @@ def test_a_planted_change_is_told(changed: Names, told: list[str]) -> None:
 
 
 def test_a_section_that_vanishes_takes_no_name_with_it_unnoticed() -> None:
-    """Against no sections at all, `differences` tells each pinned name as missing."""
+    """Against no sections at all, `differences` names each pinned name as missing."""
     changes = differences(PLANTED, {})
 
     assert [change.partition(" is ")[0] for change in changes] == [

@@ -200,7 +200,7 @@ class Gateway:
     def _record(self, name: str) -> None:
         """Record a server's present tools in the store; if that fails, remember to try again.
 
-        Nothing for a server that the configuration lacks.
+        It does nothing for a server that the configuration lacks.
         """
         self._unrecorded.discard(name)
         if (server := self.config.servers.get(name)) is None:

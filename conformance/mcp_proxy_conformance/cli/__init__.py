@@ -49,7 +49,7 @@ Examples:
 def _version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     """Print the versions of the suite, of Python and of each profile, and end the program.
 
-    Nothing if `value` is false, or while a shell completes.
+    It does nothing if `value` is false, or while a shell completes.
     """
     del parameter
     if not value or context.resilient_parsing:

@@ -20,9 +20,9 @@ from mcp_proxy_conformance.selftest.authoring.case_page import case_page
 from mcp_proxy_conformance.selftest.authoring.catalogue_page import MEANING, page
 from mcp_proxy_conformance.selftest.authoring.explained import (
     Explained,
-    asked,
     explained,
     requirements,
+    selected,
 )
 from mcp_proxy_conformance.selftest.authoring.sentence_page import sentence_page
 from mcp_proxy_conformance.selftest.shipped import Shipped, shipped
@@ -109,7 +109,7 @@ def _text(data: Shipped, wanted: str, within: Profile | None) -> Iterator[str]:
             yield from ([f"\nproved by: {', '.join(row.proved_by)}"] if row.proved_by else [])
             yield from ([f"\nuntested: {row.untested}"] if row.untested else [])
             yield ""
-        for place, clause in enumerate(asked(row, wanted, within)):
+        for place, clause in enumerate(selected(row, wanted, within)):
             yield from ([""] if place else [])
             yield from _clause(explained(clause.id, data))
 

@@ -118,7 +118,7 @@ def _judged(inputs: Inputs, out: Path, job: Job) -> int:
 def _quiet(job: Job) -> Iterator[None]:
     """Have a GitHub job ignore workflow commands during the block, which prints the target's words.
 
-    Nothing outside of such a job.
+    It does nothing outside of such a job.
     """
     mark = secrets.token_hex(16)
     if job.annotated:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from mcp_proxy_conformance.report.colour import wanted
+from mcp_proxy_conformance.report.colour import has_colour
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import Detail, render
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
@@ -38,7 +38,7 @@ def print_report(
     hidden: Callable[[str], str] = lambda text: text,
 ) -> None:
     """Print a report's outcome on the terminal, with this exit code; `hidden` redacts the text."""
-    colour = wanted(sys.stdout)
+    colour = has_colour(sys.stdout)
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     text = render(report, path, detail=detail, colour=colour, code=code, columns=columns)
     click.echo(hidden(text), color=colour)

@@ -69,10 +69,10 @@ def queries_beyond(bench: Bench, agent: str) -> list[str]:
 
 
 def names_beyond(world: World, agent: str, text: str, query: str = "") -> list[str]:
-    """Return the names in a text that tell of servers beyond the agent's scope; [] if none do.
+    """Return the names in a text that give servers beyond the agent's scope away; [] if none.
 
-    These are names of servers and tools, words that only one tool has, and planted canaries.
-    What the query contains is left out, as an answer may repeat it.
+    These are names of servers and tools, words that only one tool has, and planted canaries. What
+    the query contains is left out, as an answer may repeat it.
     """
     wanted = [*beyond(world, agent)]
     for key, tool in world.tools().items():

@@ -160,7 +160,7 @@ def more_than(own: Mapping[str, int], value: Any) -> dict[str, list[int]]:
 def outside_entries(listing: Listing, members: Members) -> Iterator[tuple[str, int]]:
     """Yield (status word, number) of each such number outside a listing's server entries.
 
-    Nothing if the listing has no servers.
+    It yields nothing if the listing has no servers.
     """
     if listing.servers:
         body: dict[str, Any] = json.loads(listing.reply.text)

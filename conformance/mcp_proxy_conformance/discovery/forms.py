@@ -54,7 +54,9 @@ def _repeats(node: Node, arguments: Mapping[str, Any]) -> bool:
 OPTED_IN = "with the flag"
 
 
-def asked(bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = False) -> Exact:
+def exact_answer(
+    bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = False
+) -> Exact:
     """Send a request with the flag in that form; return the exact answer, without echoes of it.
 
     `form` is ABSENT, FALSE or OPTED_IN; `apart` sends it in a session of its own, over HTTP
@@ -86,10 +88,10 @@ def unequal(
     """
     requests = list(requests)
     for request in requests:
-        asked(bench, request, OPTED_IN)
+        exact_answer(bench, request, OPTED_IN)
     compared = {
         in_words(request): absent_against_false(
-            lambda form, request=request: asked(bench, request, form, apart=apart),  # type: ignore[misc]
+            lambda form, request=request: exact_answer(bench, request, form, apart=apart),  # type: ignore[misc]
             bench.cut,
         )
         for request in requests

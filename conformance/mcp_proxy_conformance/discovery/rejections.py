@@ -86,7 +86,7 @@ def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -
 def is_policy_first(state: ToolState) -> bool:
     """Whether a refusal must name operator policy: config, and at most the user too, lock the tool.
 
-    Approval, quarantine or a server that is off may be checked, and told, before config.
+    Approval, quarantine or a server that is off may be checked, and named, before config.
     """
     others = state.approval is not None or state.quarantined or state.server_off
     return state.config and not others
@@ -105,10 +105,10 @@ def remedy_of_users(
     text: str, state: ToolState, *, users: Iterable[str], servers: Collection[str],
     pins: Mapping[str, frozenset[str]],
 ) -> str | None:  # fmt: skip
-    """Return how a refusal of a config-denied tool tells an act of the user; "" if it does not.
+    """Return how a refusal of a config-denied tool asks for an act of the user; "" if it does not.
 
-    None if it cannot be read. `users` and `servers` are the target's own texts for locks of
-    users and of servers. If another lock may be told first, only an act on the tool is wrong.
+    None if it cannot be read. `users` and `servers` are the target's own texts for locks of users
+    and of servers. If another lock may be told first, only an act on the tool is wrong.
     """
     outcome = judge(text, CONFIG_WORD, pins=pins)
     own = [theirs for theirs in users if has_sentence(text, theirs)]
@@ -132,11 +132,11 @@ def compare_with_policy(
     theirs: Mapping[str, Collection[str]], users: Iterable[str] = (), servers: Collection[str],
     pins: Mapping[str, frozenset[str]],
 ) -> None:  # fmt: skip
-    """Compare the refusal of a config-denied tool: it must tell no act of the user (SC-003).
+    """Compare the refusal of a config-denied tool: it must ask for no act of the user (SC-003).
 
-    The result is added to `compared`. `theirs` maps statuses of users' locks to the target's
-    own refusals for them; `users` are other texts for such locks. An unreadable text leaves the
-    clause open.
+    The result is added to `compared`. `theirs` maps statuses of users' locks to the target's own
+    refusals for them; `users` are other texts for such locks. An unreadable text leaves the clause
+    open.
     """
     known = [*users, *(own for texts in theirs.values() for own in texts)]
     wrong = remedy_of_users(text, state, users=known, servers=servers, pins=pins)

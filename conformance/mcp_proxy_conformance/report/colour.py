@@ -38,7 +38,7 @@ class Line:
     spans: tuple[Span, ...] = ()
 
 
-def wanted(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+def has_colour(stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
     """Whether a stream gets colours: never with NO_COLOR, else as FORCE_COLOR says ("0" is no).
 
     Without these, if it is a terminal and TERM is not dumb.

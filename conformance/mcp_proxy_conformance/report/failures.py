@@ -84,7 +84,7 @@ def _results(
 def _whole(result: Result, report: Report, path: Path) -> list[Line]:
     """Return the lines of a failure in full: evidence, messages, the request as a command.
 
-    Of messages not shown it tells the number, of a request over 2000 characters the length.
+    Messages not shown are counted; of a request over 2000 characters only the length is given.
     """
     lines = [Line(f"  {result.name} on {result.stage}"), *_evidence(result, path)]
     shown = _relevant(result, report)

@@ -47,7 +47,7 @@ def write_report(run: RunRecord, out: Path, redactor: Redactor) -> Report:
     out.mkdir(parents=True, exist_ok=True)
     path = out / "report.json"
     fresh = path.with_suffix(".new")
-    document = redactor.tree(plain(made(run)))
+    document = redactor.tree(plain(report_of(run)))
     try:
         fresh.write_bytes(written(document))
         fresh.replace(path)
@@ -57,7 +57,7 @@ def write_report(run: RunRecord, out: Path, redactor: Redactor) -> Report:
     return msgspec.convert(document, Report)
 
 
-def made(run: RunRecord) -> Report:
+def report_of(run: RunRecord) -> Report:
     """Return the report of a run's record; headers are redacted, all else is not yet."""
     clauses = [_clause(run, clause_id) for clause_id in run.profile.clauses]
     known = _waivers(run, clauses)

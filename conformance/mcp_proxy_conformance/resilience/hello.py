@@ -71,7 +71,7 @@ def introduced(
     """
     is_declared = description.capabilities is not None
     try:
-        hello = read_hello(asked(command, folder, within_s))
+        hello = read_hello(answer_to_hello(command, folder, within_s))
     except (AdapterError, BadTarget) as error:
         if is_declared:
             unused = f"{ANSWER} is not used: {first_line(str(error))}"
@@ -87,7 +87,7 @@ def introduced(
     return Introduction(description=whole, remarks=differences)
 
 
-def asked(command: Sequence[str], folder: Path, within_s: float) -> bytes:
+def answer_to_hello(command: Sequence[str], folder: Path, within_s: float) -> bytes:
     """Start the program, send it `hello`, and end it; return the line that it answers with.
 
     Its log goes into `folder`, which is made. Raises AdapterError if it does not start, ends

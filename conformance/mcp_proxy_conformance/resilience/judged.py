@@ -181,8 +181,8 @@ def _status(
 ) -> None:  # fmt: skip
     """Add to `compared` whether the status of a server is one that its own behaviour allows.
 
-    Nothing where another check judges the clause that it breaks, such as O2.word, or where the
-    loader did not meet the failure.
+    Nothing is added where another check judges the clause that it breaks, such as O2.word, or where
+    the loader did not meet the failure.
     """
     name, case = server.server_id, load.case
     expected = case.then[name]
@@ -311,8 +311,8 @@ def _attempts(
 ) -> None:
     """Add to `compared` a server's own count of attempts beside the case's bounds.
 
-    More than the load's bound breaks O5.bounded. Nothing if they cannot be counted, the source
-    does not determine them, or a server is reported as available that was never contacted.
+    More than the load's bound breaks O5.bounded. Nothing is added if they cannot be counted, the
+    source does not determine them, or a server is reported as available that was never contacted.
     """
     name, most = server.server_id, load.case.given.max_attempts
     attempts = load.attempts.get(name)
@@ -510,8 +510,8 @@ def _is_unused(load: Load, server: LoadServer) -> bool:
 def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
     """Add to `compared` whether a malformed connection adds attempts at the other servers.
 
-    They are compared with a load without it, which `load_of` makes. Nothing if no connection of
-    the case is malformed.
+    They are compared with a load without it, which `load_of` makes. Nothing is added if no
+    connection of the case is malformed.
     """
     if (without := without_malformed(load.case)) is None:
         return
@@ -580,9 +580,9 @@ def _sent(load: Load, server_id: str) -> Iterator[str]:
 def _again(compared: Comparison, load: Load, name: str, expected: Expected, says: Says) -> None:
     """Add to `compared` a server's outcome in the second load beside `expected`.
 
-    It must be available or not, as expected, or under an X. clause as in the first load;
-    without tools unless available, without error if available, with the attempts of this load.
-    Nothing if the first load took other attempts than the case assumes, unless servers heal.
+    It must be available or not, as expected, or under an X. clause as in the first load; without
+    tools unless available, without error if available, with the attempts of this load. Nothing is
+    added if the first load took other attempts than the case assumes, unless servers heal.
     """
     second = load.again.outcome(name) if load.again is not None else None
     status = _shown_status(second, says)

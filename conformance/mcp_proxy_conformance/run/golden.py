@@ -193,8 +193,8 @@ class Golden:
     def keep(self) -> None:
         """Have syrupy keep the stored answers not compared by a check that did not pass.
 
-        Each is compared with itself; otherwise syrupy would report it as unused, or remove
-        it in an update. Nothing after a pass.
+        Each is compared with itself; otherwise syrupy would report it as unused, or remove it in an
+        update. It does nothing after a pass.
         """
         folder, base = self._path.parent, self._path.stem
         if self._passed or not folder.is_dir():

@@ -13,7 +13,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import UnknownProfile, profile
 from mcp_proxy_conformance.report.document import SUITE, Part, Report, Stage
-from mcp_proxy_conformance.report.from_record import made
+from mcp_proxy_conformance.report.from_record import report_of
 from mcp_proxy_conformance.report.phrases import began
 from mcp_proxy_conformance.report.reader import BadReport
 from mcp_proxy_conformance.run.parallel.shares import CheckResults, PartEnd, Share, gather
@@ -60,7 +60,7 @@ def merged(reports: Mapping[str, Report]) -> Report:
     except (UnknownProfile, msgspec.ValidationError) as error:
         raise BadReport(f"the parts cannot be merged: {error}") from None
     state.missing = _missing([each.number for _, each in ordered], part.of)
-    whole = made(replace(record, stages=tuple(state.stages)))
+    whole = report_of(replace(record, stages=tuple(state.stages)))
     timing = whole.timing | {"seconds": max(seconds), "parts": seconds}
     return msgspec.structs.replace(whole, timing=timing)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self, TextIO
 
 import pytest
 
-from mcp_proxy_conformance.report.colour import wanted
+from mcp_proxy_conformance.report.colour import has_colour
 from mcp_proxy_conformance.run.collection import place_of
 from mcp_proxy_conformance.run.pytest_log import PytestLog
 from mcp_proxy_conformance.run.status_line import Status, line, log_line, sentence, width
@@ -47,7 +47,7 @@ class Progress:
         self._redactor, self._to = redactor, to
         self._shows = detail != "quiet"
         self._live = self._shows and to.isatty() and os.environ.get("TERM") != "dumb"
-        self._colour = wanted(to)
+        self._colour = has_colour(to)
         self._ascii_only = not _can_encode(to, "█░…")
         self._began = self._printed_at = time.monotonic()
         self._thread = threading.get_ident()

@@ -71,7 +71,7 @@ def files(run: RunSession) -> list[Path]:
 def share_out(items: list[pytest.Item], run: RunSession) -> None:
     """Reduce `items` in place to the requested shard; the shard keeps the whole order.
 
-    Nothing without a shard.
+    It does nothing without a shard.
     """
     if run.state.shard is not None:
         places = {

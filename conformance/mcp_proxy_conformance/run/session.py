@@ -126,7 +126,7 @@ class RunSession:
     def plan(self, places: Sequence[Place]) -> None:
         """Have the subject start ahead the targets of these places, in the order of their checks.
 
-        It is told whether the run is partial.
+        The subject also gets whether the run is partial.
         """
         self.subject.plan(places, partial_run=bool(self.state.partial))
 

@@ -12,7 +12,7 @@ from mcp_proxy_conformance.catalogue.requirement import OF_PROXIES, catalogue, p
 from mcp_proxy_conformance.selftest.controls import CONTROLS
 from mcp_proxy_conformance.selftest.duels import Duel
 from mcp_proxy_conformance.selftest.loader_controls import LOADER_CONTROLS
-from mcp_proxy_conformance.selftest.matrix import Trial, made
+from mcp_proxy_conformance.selftest.matrix import Trial, row_of
 from mcp_proxy_conformance.selftest.proofs import proofs
 from mcp_proxy_conformance.selftest.removal import REMOVALS
 from mcp_proxy_conformance.selftest.row import NEEDS, Kind, MatrixRow
@@ -80,7 +80,7 @@ def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[MatrixRow
     unseeable, visible = [], []
     for trial in wanted:
         if why := base.blindness(trial.clauses):
-            unseeable.append(made(trial, "unseeable", reason=why))
+            unseeable.append(row_of(trial, "unseeable", reason=why))
         else:
             visible.append(replace(trial, base=base))
     return unseeable, _with_firsts(
@@ -113,7 +113,7 @@ def set_aside_optional(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[T
         if known and len(asked_by) == len(known) and (trial.base or asked_by[0] != "baseline"):
             option = NEEDS[asked_by[0]]
             why = f"a run judges {known[0].id} only with that option"
-            skipped.append(made(trial, option, reason=why))
+            skipped.append(row_of(trial, option, reason=why))
         else:
             rest.append(trial)
     return skipped, rest

@@ -134,7 +134,7 @@ def _row(outcome: JobOutcome[Trial, MatrixRow]) -> MatrixRow:
     """Return a finished job's row, with its duration; `broken`, with the reason, if it failed."""
     if outcome.value is not None:
         return replace(outcome.value, seconds=round(outcome.seconds, 2))
-    return made(outcome.job, "broken", reason=outcome.failure)
+    return row_of(outcome.job, "broken", reason=outcome.failure)
 
 
 def _kill(trial: Trial, place: Path, *, full: bool) -> MatrixRow:
@@ -156,15 +156,15 @@ def _kill(trial: Trial, place: Path, *, full: bool) -> MatrixRow:
     if convicting := killers(verdicts, wanted):
         return _killed(trial, verdicts, convicting)
     if trial.base is not None and verdicts.exit in (BROKEN, FAULT):
-        return made(trial, "broken", reason=verdicts.why)
+        return row_of(trial, "broken", reason=verdicts.why)
     others = tuple(dict.fromkeys(result["check"] for result in verdicts.failed()))
     if trial.base is not None and (why := trial.base.doubt(trial.clauses)):
-        return made(trial, "unseeable", reason=why)
+        return row_of(trial, "unseeable", reason=why)
     if asking := _asking(verdicts, wanted):
-        return made(trial, "unread", verdicts, asking)
+        return row_of(trial, "unread", verdicts, asking)
     if others:
-        return made(trial, "killed for another reason", verdicts, others)
-    return made(trial, "survived", verdicts)
+        return row_of(trial, "killed for another reason", verdicts, others)
+    return row_of(trial, "survived", verdicts)
 
 
 def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
@@ -173,7 +173,7 @@ def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
     It is `badly worded` instead if the reason of any failure shows Python code.
     """
     odd = next((r["reason"] for r in verdicts.failed() if not is_plain(r["reason"])), "")
-    return made(trial, "badly worded" if odd else "killed", by=by, reason=odd)
+    return row_of(trial, "badly worded" if odd else "killed", by=by, reason=odd)
 
 
 def _asking(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
@@ -195,10 +195,10 @@ def _acquittal(trial: Trial, verdicts: Verdicts) -> MatrixRow:
     An accused one names the required checks with any verdict but pass or not applicable.
     """
     if verdicts.exit == 0:
-        return made(trial, "acquitted")
+        return row_of(trial, "acquitted")
     accusing = [result for result in verdicts.results if result["verdict"] != "not_applicable"]
     firm = [result for result in accusing if result["level"] == "required"]
-    return made(
+    return row_of(
         trial, "accused", verdicts, tuple(dict.fromkeys(result["check"] for result in firm))
     )
 
@@ -209,10 +209,10 @@ def _control(trial: Trial, verdicts: Verdicts) -> MatrixRow:
     Else `misbehaved`, with what it returned as the reason.
     """
     missed = trial.changed.misses(verdicts)
-    return made(trial, "misbehaved" if missed else "behaved", reason=missed)
+    return row_of(trial, "misbehaved" if missed else "behaved", reason=missed)
 
 
-def made(
+def row_of(
     trial: Trial,
     cell: Cell,
     verdicts: Verdicts | None = None,

@@ -24,7 +24,7 @@ OF_DISCOVERY = [
 ]
 
 
-def of(*prefixes: str) -> frozenset[str]:
+def ids(*prefixes: str) -> frozenset[str]:
     """Return the ids of discovery clauses that begin with one of these prefixes.
 
     Clauses judged only with an option, as --soak, are left out.
@@ -109,7 +109,7 @@ def target(
     return replace(made, make=lambda: Without(make(), frozenset(kinds), world))
 
 
-LOCKED = of(
+LOCKED = ids(
     "FR-001.reveals", "FR-001.by", "FR-003", "FR-004", "FR-005", "FR-006.cap", "FR-006.odd",
     "FR-007", "FR-008", "FR-009", "FR-010", "FR-011", "SC-0", "FR-002.no-section",
     "FR-002.no-locked", "FR-001.default-off", "FR-001.server-off",
@@ -117,22 +117,22 @@ LOCKED = of(
 REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
     "config locks": (
         lambda: target(("config",), open_lists),
-        of("FR-001.reveals-config", "FR-008.config", "SC-003", "FR-004.config", "FR-006.cap")
-        - of("SC-003.rejection~quarantined"),  # a lock under a quarantine cannot be proven
+        ids("FR-001.reveals-config", "FR-008.config", "SC-003", "FR-004.config", "FR-006.cap")
+        - ids("SC-003.rejection~quarantined"),  # a lock under a quarantine cannot be proven
     ),
     "user locks": (
         lambda: target(("user",)),
-        of("FR-001.reveals-user", "FR-008.distinct") - of("FR-008.distinct~"),
+        ids("FR-001.reveals-user", "FR-008.distinct") - ids("FR-008.distinct~"),
     ),
     "quarantine": (
         lambda: target(("quarantine",)),
-        of("FR-001.reveals-quarantined", "FR-010.quarantined"),
+        ids("FR-001.reveals-quarantined", "FR-010.quarantined"),
     ),
     "servers that are off": (
         lambda: target(("server",)),
-        of("FR-001.server-off", "FR-010.server-off"),
+        ids("FR-001.server-off", "FR-010.server-off"),
     ),
-    "what is beyond an agent's scope": (lambda: target(world=wide_agents), of("FR-007")),
+    "what is beyond an agent's scope": (lambda: target(world=wide_agents), ids("FR-007")),
     "every lock": (
         lambda: replace(
             target(("config", "user", "quarantine", "server"), open_lists),
@@ -142,15 +142,15 @@ REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
     ),
     "the note": (
         lambda: target(note=lambda *_: None),
-        of("FR-009", "FR-007.note", "SC-002", "SC-006"),
+        ids("FR-009", "FR-007.note", "SC-002", "SC-006"),
     ),
     "the counts": (
         lambda: target(counts=lambda *_: None),
-        of("FR-010", "SC-005", "SC-003.listing", "FR-007.listing"),
+        ids("FR-010", "SC-005", "SC-003.listing", "FR-007.listing"),
     ),
     "the locked entries": (
         lambda: target(sections=lambda *_: dict[str, Any]()),
-        LOCKED - of("FR-008", "FR-010", "FR-011", "SC-005", "SC-003.listing", "SC-003.rejection",
+        LOCKED - ids("FR-008", "FR-010", "FR-011", "SC-005", "SC-003.listing", "SC-003.rejection",
                     "FR-004.once", "FR-007.listing", "FR-007.rejection", "FR-001.server-off~",
                     "FR-003.canary~", "FR-004.follows-state~", "FR-007.non-interference",
                     "FR-009.silent~under-flag"),

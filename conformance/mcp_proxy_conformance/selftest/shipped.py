@@ -137,7 +137,7 @@ def checks_of_nothing(data: Shipped) -> Iterator[Gap]:
 def clauses_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
     """Yield a Gap for each clause a check cites that no newest profile of the check's folder lists.
 
-    Nothing for a folder that no profile has.
+    It yields nothing for a folder that no profile has.
     """
     newest = {version.id: version for version in sorted(data.profiles, key=lambda p: p.version)}
     for check in data.checks:

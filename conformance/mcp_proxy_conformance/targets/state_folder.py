@@ -46,7 +46,7 @@ def masked(path: Path, folder: Path) -> str:
 def is_printed(path: Path, folder: Path) -> bool:
     """Whether a file directly in `folder` is one the suite wrote of a target's or adapter's output.
 
-    It is told by its name.
+    Its name shows that.
     """
     return path.parent == folder and PRINTED.fullmatch(path.name) is not None
 

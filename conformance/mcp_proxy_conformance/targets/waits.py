@@ -107,7 +107,7 @@ _LOCK = threading.Lock()
 def during(wait: Wait) -> Iterator[None]:
     """Register, during the block, that this thread waits for something; such blocks may nest.
 
-    `waiting_in` tells it to other threads; nothing is waited for or limited here.
+    `waiting_in` shows it to other threads; nothing is waited for or limited here.
     """
     thread, waiting = threading.get_ident(), Waiting(wait=wait, since=time.monotonic())
     with _LOCK:

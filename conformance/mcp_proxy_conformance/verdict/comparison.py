@@ -195,7 +195,7 @@ def compared(op: str, left: object, right: object) -> None:
 def note_text(text: str, status: str, *, pinned: bool) -> None:
     """Keep a text in the current Watch: one that is not understood or, if `pinned`, accepted so.
 
-    Nothing without a Watch, for a text over 2000 characters, or beyond ten texts.
+    It does nothing without a Watch, for a text over 2000 characters, or beyond ten texts.
     """
     watch = _WATCH.get(None)
     if watch is not None and len(text) <= LONGEST_TEXT:

@@ -54,7 +54,7 @@ def test_readme_is_short() -> None:
 def test_the_failure_in_readme_is_what_its_command_prints(tmp_path: Path) -> None:
     """README's command runs under `bash -e`, and prints each line of the shown failure, in order.
 
-    The lines tell the run's exit code, 1.
+    The run's exit code, 1, is among them.
     """
     section = README.read_text(encoding="utf-8").partition("## What a failure looks like")[2]
     command, shown = re.findall(r"```(?:sh)?\n(.*?)```", section, re.DOTALL)[:2]

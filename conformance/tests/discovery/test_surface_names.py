@@ -131,7 +131,7 @@ def test_a_note_beside_the_document_is_asked_for(tmp_path: Path) -> None:
     assert first_look(tmp_path, changed, members={"note": "content[]"}) is None
 
 
-def see(members: Members, *answers: dict[str, Any]) -> str:
+def misnamed(members: Members, *answers: dict[str, Any]) -> str:
     """Return the sentence on misnamed members after these answers without the flag; "" for none."""
     seen = Sightings(members)
     for answer in answers:
@@ -141,7 +141,7 @@ def see(members: Members, *answers: dict[str, Any]) -> str:
 
 def test_a_member_that_came_once_under_its_name_is_no_wrong_name() -> None:
     """A note that came under the declared name once is not misnamed, whatever else came."""
-    said = see(Members(), {"tools": [], "notice": NOTE}, {"tools": [], "note": NOTE})
+    said = misnamed(Members(), {"tools": [], "notice": NOTE}, {"tools": [], "note": NOTE})
 
     assert said == ""
 
@@ -150,7 +150,7 @@ def test_a_text_beside_callable_tools_is_not_the_note() -> None:
     """A text like a note that also comes with callable tools is not taken for the note."""
     listed = [{"name": "forge:list", "server": "forge", "description": "List."}]
 
-    assert see(Members(), {"tools": listed, "usage": NOTE}, {"tools": [], "usage": NOTE}) == ""
+    assert misnamed(Members(), {"tools": listed, "usage": NOTE}, {"tools": [], "usage": NOTE}) == ""
 
 
 @pytest.mark.parametrize("locked", [[ENTRY], {"forge:drop": ENTRY}])

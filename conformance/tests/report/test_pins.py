@@ -6,7 +6,7 @@ import tomllib
 
 import msgspec
 import pytest
-from hand_written_endings import OPEN, of
+from hand_written_endings import OPEN, result_of
 
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.pins import pinned, pins, quoted
@@ -21,8 +21,8 @@ def _report(*texts: tuple[str, str], level: str = "required", **members: object)
     Each text is (its status, the text); `members` replace members of the result.
     """
     unread = [{"status": status, "text": text} for status, text in texts]
-    result = of("test_words", ["FR-005.class"], verdict="inconclusive", blame="",
-                level=level, unread=unread, **members)  # fmt: skip
+    result = result_of("test_words", ["FR-005.class"], verdict="inconclusive", blame="",
+                       level=level, unread=unread, **members)  # fmt: skip
     return msgspec.convert(OPEN | {"results": [result]}, Report)
 
 

@@ -155,15 +155,15 @@ def test_the_search_leaves_the_clauses_that_have_its_words(looking: Looking) -> 
     Their number is shown. Folded clauses are found, too; Escape shows all again.
     """
     page = looking.at(html.render(typed(ONE)))
-    before = shown(page)
+    before = visible_clauses(page)
 
     page.keyboard.press("/")
     page.keyboard.type("allows fr-006 returned")
-    few, count = shown(page), page.locator("#found").inner_text()
+    few, count = visible_clauses(page), page.locator("#found").inner_text()
     page.keyboard.press("Escape")
 
     assert (few, count) == ({"clause-FR-006.fills"}, "1 of 4 clauses")
-    assert shown(page) == before
+    assert visible_clauses(page) == before
     assert page.locator("#found").inner_text() == ""
 
 
@@ -174,7 +174,7 @@ def test_without_a_script_there_is_no_search(looking: Looking) -> None:
     assert not page.locator("#search").is_visible()
 
 
-def shown(page: Page) -> set[str | None]:
+def visible_clauses(page: Page) -> set[str | None]:
     """Return the ids of the clauses' sections that are visible on the page."""
     sections = page.locator("section.clause").all()
     return {section.get_attribute("id") for section in sections if section.is_visible()}
@@ -187,17 +187,17 @@ def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None
     This works without scripts, too.
     """
     page = looking.at(html.render(typed(ONE)), java_script_enabled=script)
-    all_places = shown(page)
+    all_places = visible_clauses(page)
 
     page.get_by_label("pass").uncheck()
     page.get_by_label("not applicable").uncheck()
-    few = shown(page)
+    few = visible_clauses(page)
     page.get_by_label("pass").check()
     page.get_by_label("not applicable").check()
 
     assert all_places == {"clause-FR-001.accepts", "clause-FR-006.cap", "clause-FR-010.inspect"}
     assert few == {"clause-FR-006.cap"}
-    assert shown(page) == all_places
+    assert visible_clauses(page) == all_places
 
 
 def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> None:

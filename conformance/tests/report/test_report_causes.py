@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 from action_runner import commands
-from hand_written_endings import of
+from hand_written_endings import result_of
 from hand_written_reports import Json, clause, report, typed
 
 from mcp_proxy_conformance.catalogue.requirement import profile
@@ -31,7 +31,7 @@ def absent(check: str, clause_id: str) -> Json:
     """Return a failure of this check on that clause: a user-locked tool is absent."""
     found = {"path": "status of forge:drop", "clauses": [clause_id], "allowed": "disabled_by_user",
              "observed": "absent", "about": LOCKED}  # fmt: skip
-    return of(check, [clause_id], findings=[found], evidence=[], reason="not there")
+    return result_of(check, [clause_id], findings=[found], evidence=[], reason="not there")
 
 
 def run(*results: Json) -> Json:
@@ -45,12 +45,12 @@ def run(*results: Json) -> Json:
     return report(*results) | {"clauses": clauses}
 
 
-WAITS = of("test_note", ["FR-009.note"], verdict="inconclusive", needs=[ROOT], findings=[],
-           evidence=[], reason="the flag reveals nothing")  # fmt: skip
+WAITS = result_of("test_note", ["FR-009.note"], verdict="inconclusive", needs=[ROOT], findings=[],
+                  evidence=[], reason="the flag reveals nothing")  # fmt: skip
 THREE = run(absent("test_revealed", ROOT), absent("test_by_word", FURTHER), WAITS)
 MANY = run(
     *(absent(f"test_{number}", ROOT) for number in range(40)),
-    *(of(f"test_of_{name.lower()}", [name], findings=[], evidence=["x: 1"])
+    *(result_of(f"test_of_{name.lower()}", [name], findings=[], evidence=["x: 1"])
       for name in profile("discovery").clauses if name != ROOT),
 )  # fmt: skip
 

@@ -67,7 +67,7 @@ def run(line: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def sent(heard: Heard, body: str, path: str = "/mcp", **headers: str) -> ReportedMessage:
+def request_message(heard: Heard, body: str, path: str = "/mcp", **headers: str) -> ReportedMessage:
     """Return a report's message of a request that was sent to that server.
 
     It has this body, path and headers; `Content-Type` is JSON unless given.
@@ -101,7 +101,7 @@ BODIES = {
 @pytest.mark.parametrize("name", BODIES)
 def test_the_line_sends_the_bytes_of_the_body(name: str, heard: Heard) -> None:
     """The curl command of any odd body is one printable line that sends exactly its bytes."""
-    line = curl(sent(heard, BODIES[name]))
+    line = curl(request_message(heard, BODIES[name]))
 
     run(line)
 
@@ -113,7 +113,7 @@ def test_the_line_sends_the_bytes_of_the_body(name: str, heard: Heard) -> None:
 def test_headers_come_as_they_were(heard: Heard) -> None:
     """The curl command sends odd and empty headers exactly, but for Host, which is curl's own."""
     odd = """a'b "c" $(id) %s \\ @x"""
-    request = sent(heard, "{}", **{"Mcp-Session-Id": odd, "Accept": "", "Host": "other"})
+    request = request_message(heard, "{}", **{"Mcp-Session-Id": odd, "Accept": "", "Host": "other"})
 
     run(curl(request))
 
@@ -131,7 +131,7 @@ def test_the_endpoint_is_taken_as_it_is(path: str, heard: Heard) -> None:
 
     No shell and no curl expands it.
     """
-    run(curl(sent(heard, "{}", path)))
+    run(curl(request_message(heard, "{}", path)))
 
     assert heard.paths[-1] == path.partition("#")[0]
 

@@ -143,7 +143,7 @@ def test_junit_keeps_to_the_form_that_jenkins_reads(name: str) -> None:
     ],
 )
 def test_the_form_refuses_what_jenkins_does(text: str, fault: str) -> None:
-    """`faults` tells a misplaced element, and a missing, unknown or odd attribute."""
+    """`faults` names a misplaced element, and a missing, unknown or odd attribute."""
     assert fault in faults(ET.fromstring(text))  # noqa: S314 - it is ours
 
 

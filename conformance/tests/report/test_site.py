@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
     return record
 
 
-def named(record: Record, version: str) -> Any:
+def build_of(record: Record, version: str) -> Any:
     """Return the build of that version in the record; StopIteration if there is none."""
     return next(build for build in record.builds if build.version == version)
 
@@ -107,8 +107,8 @@ def test_a_step_tells_regressions_mends_and_other_changes(folder: Path) -> None:
     """
     record = read_record(folder)
 
-    first = step(named(record, "1.2.0"), named(record, "1.9.0"))
-    last = step(named(record, "1.10.0-rc.1"), named(record, "1.10.0"))
+    first = step(build_of(record, "1.2.0"), build_of(record, "1.9.0"))
+    last = step(build_of(record, "1.10.0-rc.1"), build_of(record, "1.10.0"))
 
     assert [change.clause for change in first.mends] == [FLAG]
     assert [(change.clause, change.after) for change in first.others] == [(CALL, "inconclusive")]

@@ -18,7 +18,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from mcp_proxy_conformance.catalogue.resources import checks_dir, schemas_dir
 from mcp_proxy_conformance.report import markdown
-from mcp_proxy_conformance.report.colour import command, painted, wanted
+from mcp_proxy_conformance.report.colour import command, has_colour, painted
 from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.report.failures import failures
 from mcp_proxy_conformance.report.terminal import Detail, render, settling
@@ -147,12 +147,12 @@ class Terminal(io.StringIO):
 def test_colours_are_for_terminals(
     stream: io.StringIO, environment: dict[str, str], coloured: bool
 ) -> None:
-    """`wanted` is true on a terminal that is not dumb.
+    """`has_colour` is true on a terminal that is not dumb.
 
     FORCE_COLOR, unless 0 or empty, makes it true elsewhere. A NO_COLOR that is not empty makes it
     false.
     """
-    assert wanted(stream, environment) is coloured
+    assert has_colour(stream, environment) is coloured
 
 
 def test_what_is_open_comes_with_what_its_clause_says_is_observed() -> None:

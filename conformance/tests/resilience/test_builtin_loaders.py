@@ -153,7 +153,7 @@ def test_every_builtin_can_be_found_and_has_a_script() -> None:
     assert [line in text for line, text in zip(defined, scripts, strict=True)] == [True] * 6
 
 
-def made(tmp_path: Path, requirement: str) -> Builtin:
+def own_builtin(tmp_path: Path, requirement: str) -> Builtin:
     """Return a builtin named `own` that needs this pip requirement."""
     return Builtin(
         name="own",
@@ -178,7 +178,7 @@ def test_a_failed_install_is_one_sentence_and_leaves_nothing(tmp_path: Path, cac
 
     No folder is left.
     """
-    missing = made(tmp_path, f"own @ file://{tmp_path}/nowhere")
+    missing = own_builtin(tmp_path, f"own @ file://{tmp_path}/nowhere")
 
     with pytest.raises(
         NotInstalled, match=r"^cannot create an environment for own @ file.*; install"
@@ -194,7 +194,7 @@ def test_a_cache_that_cannot_be_made_is_one_sentence(tmp_path: Path, cache: Path
     cache.parent.parent.write_text("a file", encoding="utf-8")
 
     with pytest.raises(NotInstalled, match="Not a directory"):
-        command(made(tmp_path, "own"))
+        command(own_builtin(tmp_path, "own"))
 
 
 def test_two_at_once_make_one_environment(
@@ -214,7 +214,7 @@ def test_two_at_once_make_one_environment(
         both.wait(20)
 
     monkeypatch.setattr(environments, "_make", make)
-    own, commands = made(tmp_path, "own[x]>=1"), list[tuple[str, ...]]()
+    own, commands = own_builtin(tmp_path, "own[x]>=1"), list[tuple[str, ...]]()
     pair = [threading.Thread(target=lambda: commands.append(command(own))) for _ in range(2)]
     for thread in pair:
         thread.start()
@@ -261,7 +261,7 @@ def loaded(
     }
 
 
-def at(server_id: str, url: str) -> dict[str, Any]:
+def http_server(server_id: str, url: str) -> dict[str, Any]:
     """Return a server over HTTP as a load request names it, with a header and a timeout of 5 s."""
     own = {"transport": "streamable-http", "headers": {"X-Own": "yes"}, "timeout_s": 5.0}
     return {"server_id": server_id, "url": url, **own}
@@ -286,7 +286,7 @@ def test_a_builtin_loads_over_http_and_stdio(
     program, *arguments = healthy.command
     child = {"server_id": "healthy_child", "command": program, "args": arguments, "env": {}}
 
-    assert loaded(tmp_path, name, at("healthy", healthy.url), child) == {
+    assert loaded(tmp_path, name, http_server("healthy", healthy.url), child) == {
         "healthy": WELL,
         "healthy_child": WELL,
     }
@@ -306,9 +306,9 @@ def test_a_builtin_tells_of_a_closed_port_and_a_404(
     """
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
-        closed = at("closed", f"http://127.0.0.1:{bound.getsockname()[1]}/mcp")
-        lost = at("lost", f"http://127.0.0.1:{healthy.port}/elsewhere")
-        outcomes = loaded(tmp_path, name, closed, at("healthy", healthy.url), lost)
+        closed = http_server("closed", f"http://127.0.0.1:{bound.getsockname()[1]}/mcp")
+        lost = http_server("lost", f"http://127.0.0.1:{healthy.port}/elsewhere")
+        outcomes = loaded(tmp_path, name, closed, http_server("healthy", healthy.url), lost)
 
     well = ILL if name in ALL_OR_NOTHING else WELL
     assert outcomes == {"closed": ILL, "healthy": well, "lost": ILL}

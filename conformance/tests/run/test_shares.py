@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.report.document import plain
-from mcp_proxy_conformance.report.from_record import made
+from mcp_proxy_conformance.report.from_record import report_of
 from mcp_proxy_conformance.run.collection import BadShard, shard_of, shared_out
 from mcp_proxy_conformance.run.parallel.shares import (
     Began,
@@ -49,7 +49,7 @@ SECOND = PART | {"shard": PART["shard"] | {"number": 2}, "results": [], "message
 def reported(state: RunState) -> dict[str, Any]:
     """Return the report, as JSON data, of a discovery run of the reference in that state."""
     stages = tuple(state.stages)
-    return plain(made(
+    return plain(report_of(
         RunRecord(
             target=TargetFacts(kind="reference"), profile=profile("discovery"), state=state,
             stages=stages,

@@ -149,7 +149,7 @@ STATUS = "discovery/remediation/remediation-both.json"
     ],
 )
 def test_a_bent_file_is_told_of(name: str, bend: Bend, said: str, tmp_path: Path) -> None:
-    """`lint` of a shipped file with one fault exits with 1 and tells that fault.
+    """`lint` of a shipped file with one fault exits with 1 and names that fault.
 
     Each line has the path, a fault and a repair.
     """

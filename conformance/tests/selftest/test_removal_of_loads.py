@@ -26,7 +26,7 @@ AS_IT_IS = ChangedLoad(id="as it is", text="Nothing is changed.")
 Script = dict[str, Any]
 
 
-def of(*prefixes: str) -> frozenset[str]:
+def ids(*prefixes: str) -> frozenset[str]:
     """Return the clauses of resilience whose ids begin with one of these prefixes.
 
     Clauses that only --soak or a baseline asks are left out.
@@ -52,18 +52,18 @@ def healthy(*words: str, codes: tuple[int, ...] = ()) -> Callable[[Script], Scri
 
 
 REMOVED: dict[str, tuple[Callable[[Script], Script], frozenset[str]]] = {
-    "silence": (healthy("silence", "slow", "backlog", "status", "close", "cut_sse"), of("T1")),
+    "silence": (healthy("silence", "slow", "backlog", "status", "close", "cut_sse"), ids("T1")),
     "cut connections": (
-        healthy("reset", "close", "cut_json", "cut_sse", "status", "silence"), of("T2"),
+        healthy("reset", "close", "cut_json", "cut_sse", "status", "silence"), ids("T2"),
     ),
-    "errors of servers": (healthy("status"), of("T3", "T4", "D1", "D2", "P3", "X.other")),
-    "refused connections": (healthy("refused", "refused_at_first", "status"), of("P2", "P3")),
+    "errors of servers": (healthy("status"), ids("T3", "T4", "D1", "D2", "P3", "X.other")),
+    "refused connections": (healthy("refused", "refused_at_first", "status"), ids("P2", "P3")),
     "what cannot be connected to": (
-        healthy("malformed", "stdio_missing", "unresolvable"), of("P4.malformed", "P1"),
+        healthy("malformed", "stdio_missing", "unresolvable"), ids("P4.malformed", "P1"),
     ),
     "tools": (
         lambda script: script | {"tools": []},
-        of("O3.own-tools", "O3.loaded~pages"),
+        ids("O3.own-tools", "O3.loaded~pages"),
     ),
 }  # fmt: skip
 """The replacement of a server's behaviour, and the clauses that are left without an observation."""

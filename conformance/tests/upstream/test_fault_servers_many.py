@@ -98,7 +98,7 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if DARWIN else 1024)
 
 
-def held() -> tuple[int, int]:
+def resources() -> tuple[int, int]:
     """Return (open descriptors, living threads) of this process, as numbers."""
     return len(list(Path("/dev/fd").iterdir())), threading.active_count()
 
@@ -108,9 +108,9 @@ def test_many_rounds_of_many_servers_stay_within_bounds() -> None:
     """Five rounds of 200 servers leave no descriptor or thread, and less than 20 MB of growth."""
     with ThreadPoolExecutor(16) as pool:
         rounds(1, pool)
-        before, begun = held(), peak()
+        before, begun = resources(), peak()
         knocks = rounds(ROUNDS, pool)
-        after, ended = held(), peak()
+        after, ended = resources(), peak()
 
     assert knocks == ROUNDS * MANY * 17 // len(MIX)
     assert after == before
@@ -195,7 +195,7 @@ def read() -> Any:
 
 def test_servers_that_cannot_all_open_open_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """If one port cannot be bound, `start` raises OSError; no port or thread is left."""
-    before = held()
+    before = resources()
     bind, calls = socket.socket.bind, iter(range(100))
 
     def scarce(sock: socket.socket, address: Any) -> None:
@@ -208,4 +208,4 @@ def test_servers_that_cannot_all_open_open_none(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(OSError, match="no more ports"):
         mixed(20).start()
 
-    assert held() == before
+    assert resources() == before

@@ -61,7 +61,7 @@ def server_of(played: dict[str, Any]) -> FaultServers:
     return FaultServers(read_scripts([{"server_id": "a", "tools": ["add"], "script": [played]}]))
 
 
-def met(played: dict[str, Any], message: bytes = INITIALIZE) -> tuple[bytes, str]:
+def answer_of(played: dict[str, Any], message: bytes = INITIALIZE) -> tuple[bytes, str]:
     """Return (bytes of the answer, `fin`, `rst` or `open`) of one request to a server.
 
     The server plays this behaviour; by default the request is `initialize`.
@@ -73,7 +73,7 @@ def met(played: dict[str, Any], message: bytes = INITIALIZE) -> tuple[bytes, str
 @pytest.mark.parametrize(("word", "end"), [("close", "fin"), ("reset", "rst")])
 def test_no_byte_comes_before_the_connection_ends(word: str, end: str) -> None:
     """`close` and `reset` send no byte, and end the connection by FIN and by RST."""
-    assert met({"do": word}) == (b"", end)
+    assert answer_of({"do": word}) == (b"", end)
 
 
 def test_silence_is_silent_and_stays_open() -> None:
@@ -114,7 +114,7 @@ def test_a_stream_is_cut_before_or_inside_its_first_event(where: str, by: str) -
 
     Cut `inside`, the event has begun; it ends by FIN or RST.
     """
-    raw, end = met({"do": "cut_sse", "where": where, "by": by})
+    raw, end = answer_of({"do": "cut_sse", "where": where, "by": by})
     kind, headers, body = parts(raw)
 
     assert (kind, headers["transfer-encoding"], end) == ("200 text/event-stream", "chunked", by)
@@ -168,7 +168,7 @@ def test_an_answer_breaks_off_on_an_open_connection(played: dict[str, Any], crum
 
 def test_a_stream_holds_the_right_answer() -> None:
     """`stream` sends the right answer to `initialize` as the one event of a stream."""
-    raw, end = met({"do": "stream"})
+    raw, end = answer_of({"do": "stream"})
     kind, _, body = parts(raw)
     _, _, data = body.strip().partition(b"\ndata: ")
 
@@ -224,7 +224,7 @@ def test_a_stream_has_the_notifications_that_are_allowed_before_the_answer(
     Progress needs a token, and a stateless request gets no log messages.
     """
     played = {"do": "stream", "on": "any", "after": ["log", "progress"]}
-    raw, _ = met(played, call("tools/list", **params))
+    raw, _ = answer_of(played, call("tools/list", **params))
     events = parts(raw)[2].strip().split(b"\n\n")
     messages = [json.loads(event.partition(b"\ndata: ")[2]) for event in events]
 
@@ -234,7 +234,7 @@ def test_a_stream_has_the_notifications_that_are_allowed_before_the_answer(
 
 def test_a_server_that_logs_says_so() -> None:
     """A server whose script sends log messages declares the capability `logging`."""
-    raw, _ = met({"do": "stream", "on": "tools/list", "after": ["log"]})
+    raw, _ = answer_of({"do": "stream", "on": "tools/list", "after": ["log"]})
 
     assert "logging" in json.loads(parts(raw)[2])["result"]["capabilities"]
 
@@ -274,7 +274,7 @@ def test_many_threads_may_read_scripts_at_once() -> None:
 )
 def test_a_wrong_answer_is_whole(played: dict[str, Any], kind: str, start: bytes) -> None:
     """A scripted wrong answer comes whole: status, media type, body and its announced length."""
-    raw, end = met(played)
+    raw, end = answer_of(played)
     status_and_type, headers, body = parts(raw)
 
     assert (status_and_type, end, int(headers["content-length"])) == (kind, "fin", len(body))
@@ -284,12 +284,12 @@ def test_a_wrong_answer_is_whole(played: dict[str, Any], kind: str, start: bytes
 def test_broken_json_is_not_json() -> None:
     """The body of `broken_json` cannot be parsed as JSON."""
     with pytest.raises(json.JSONDecodeError):
-        json.loads(parts(met({"do": "broken_json"})[0])[2])
+        json.loads(parts(answer_of({"do": "broken_json"})[0])[2])
 
 
 def test_a_json_rpc_error_answers_the_request() -> None:
     """`jsonrpc_error` answers the request's id with the scripted code and message."""
-    raw, _ = met({"do": "jsonrpc_error", "code": -32001, "message": "not now"})
+    raw, _ = answer_of({"do": "jsonrpc_error", "code": -32001, "message": "not now"})
 
     assert json.loads(parts(raw)[2]) == {
         "jsonrpc": "2.0",
@@ -300,7 +300,7 @@ def test_a_json_rpc_error_answers_the_request() -> None:
 
 def test_another_result_answers_the_request() -> None:
     """`result` answers the request's id with the scripted result, of whatever form."""
-    raw, _ = met({"do": "result", "result": {"tools": [17]}})
+    raw, _ = answer_of({"do": "result", "result": {"tools": [17]}})
 
     assert json.loads(parts(raw)[2]) == {"jsonrpc": "2.0", "id": 7, "result": {"tools": [17]}}
 
@@ -308,7 +308,7 @@ def test_another_result_answers_the_request() -> None:
 def test_a_slow_answer_is_right_and_late() -> None:
     """`slow` sends the right answer, not before its 0.2 s are over."""
     began = time.monotonic()
-    raw, _ = met({"do": "slow", "seconds": 0.2})
+    raw, _ = answer_of({"do": "slow", "seconds": 0.2})
 
     assert time.monotonic() - began >= 0.2
     assert "result" in json.loads(parts(raw)[2])

@@ -60,7 +60,7 @@ class Shim:
 
 
 def test_the_shim_speaks_for_the_server(forge: UpstreamServer) -> None:
-    """Through its process a stdio server answers a handshake and a call, and tells of a change.
+    """Through its process a stdio server answers a handshake and a call, and announces a change.
 
     At the end of its input the process ends with 0, and nothing on its error output.
     """

@@ -40,7 +40,7 @@ def result(check: str, verdict: Any, *clauses: str, reason: str = "", **members:
     return Result(check=check, clauses=clauses, verdict=verdict, reason=reason, **own)
 
 
-def found(*results: Result) -> list[RootCause]:
+def root_causes(*results: Result) -> list[RootCause]:
     """Return the causes of these results, judged on just their clauses in order of occurrence.
 
     A clause counts as failed if a result on it failed, else as inconclusive.
@@ -57,7 +57,7 @@ def found(*results: Result) -> list[RootCause]:
 
 def ids(*results: Result) -> dict[str, tuple[str, ...]]:
     """Return {cause's id: names of its failing results}."""
-    return {cause.id: cause.results for cause in found(*results)}
+    return {cause.id: cause.results for cause in root_causes(*results)}
 
 
 ABSENT = finding("FR-001.reveals-user", state=USER, observed="absent", allowed="disabled_by_user")
@@ -70,7 +70,7 @@ def test_what_looks_for_tools_of_a_lock_that_is_never_revealed_is_one_cause() ->
 
     It takes in whatever clause the absence breaks, and whatever else locks the tool.
     """
-    (cause,) = found(failed("a", ABSENT), failed("b", BY_WORD), failed("c", OF_TWO))
+    (cause,) = root_causes(failed("a", ABSENT), failed("b", BY_WORD), failed("c", OF_TWO))
 
     assert (cause.id, cause.rule, cause.clause) == (
         "user-never-revealed", "never_revealed", "FR-001.reveals-user",
@@ -94,14 +94,14 @@ def test_what_is_not_the_absence_of_such_a_tool_is_another_cause(other: Finding)
 
     It is about counts, a refusal, another lock, an unknown tool, or a tool that has a status.
     """
-    assert len(found(failed("a", ABSENT), failed("b", other))) == 2
+    assert len(root_causes(failed("a", ABSENT), failed("b", other))) == 2
 
 
 def test_a_lock_that_some_result_shows_revealed_is_not_said_to_be_never_revealed() -> None:
     """If another result observed FR-001.reveals-user to hold, a tool's absence stands alone."""
     held = result("b", "pass", observed=("FR-001.reveals-user",))
 
-    (cause,) = found(failed("a", ABSENT), held)
+    (cause,) = root_causes(failed("a", ABSENT), held)
 
     assert cause.rule == "alone"
 
@@ -122,7 +122,7 @@ def test_the_same_lock_named_for_another_is_one_cause_on_every_surface() -> None
     bare = finding("SC-003.rejection", state=(*CONFIG, *PENDING), observed="Not yet.")
 
     wrong = {"a": STATUS, "b": COUNTS, "c": TEXT, "d": bare}
-    (cause,) = found(*(failed(name, each) for name, each in wrong.items()))
+    (cause,) = root_causes(*(failed(name, each) for name, each in wrong.items()))
 
     assert (cause.id, cause.rule) == ("pending-approval-before-disabled-by-config", "taken_for")
     assert set(cause.results) == {"a", "b", "c", "d"}
@@ -177,7 +177,7 @@ def test_failures_about_servers_with_one_signal_are_one_cause() -> None:
     A failure with another signal is a cause `alone`.
     """
     reset = ("reset",)
-    (first, second) = found(
+    (first, second) = root_causes(
         failed("a", finding("T2.cut", state=reset)),
         failed("b", finding("P2.retries", state=reset)),
         failed("c", finding("T3.server-error", state=("status 503",))),
@@ -194,11 +194,11 @@ def test_clauses_that_one_text_breaks_are_one_cause() -> None:
     """
     text = "Ask the user to switch it on."
 
-    (cause,) = found(failed("a", finding("FR-008.config", observed=text)),
+    (cause,) = root_causes(failed("a", finding("FR-008.config", observed=text)),
                      failed("b", finding("FR-008.pointer", observed=[text])))  # fmt: skip
 
     assert cause.rule == "same_text"
-    assert len(found(failed("a", finding("FR-008.config", observed="x")),
+    assert len(root_causes(failed("a", finding("FR-008.config", observed="x")),
                      failed("b", finding("FR-008.pointer", observed="x")))) == 2  # fmt: skip
 
 
@@ -213,7 +213,7 @@ def test_clauses_that_one_act_breaks_are_one_cause() -> None:
                   finding("RLY.up.arguments.text", origin="case 2"))  # fmt: skip
     other = failed("d", finding("RLY.up.name", origin="case 3"))
 
-    one, alone = found(first, second, both, other)
+    one, alone = root_causes(first, second, both, other)
 
     assert (one.rule, one.results) == ("same_origin", ("a", "b", "c"))
     assert alone.results == ("d",)
@@ -227,7 +227,7 @@ def test_an_open_result_follows_from_the_cause_that_breaks_what_it_needs() -> No
     waits = result("b", "inconclusive", "FR-009.note", "FR-001.reveals-user",
                    needs=("FR-001.reveals-user",))  # fmt: skip
 
-    (cause,) = found(failed("a", ABSENT), waits)
+    (cause,) = root_causes(failed("a", ABSENT), waits)
 
     assert (cause.leaves_open, cause.open_results) == (("FR-009.note",), ("b",))
 
@@ -237,7 +237,7 @@ def test_an_open_result_that_needs_nothing_broken_is_a_cause_by_itself() -> None
     open_ = [result(name, "inconclusive", "FR-009.note", cause="control", reason="no match")
              for name in "bc"]  # fmt: skip
 
-    first, second = found(failed("a", ABSENT), *open_)
+    first, second = root_causes(failed("a", ABSENT), *open_)
 
     assert first.verdict == "fail"
     assert (second.verdict, second.rule, second.open_results) == (
@@ -250,7 +250,7 @@ def test_advisory_failures_have_no_cause_and_waived_ones_come_last() -> None:
     aside = failed("a", finding("FR-001.by-description"), level="advisory")
     known = msgspec.structs.replace(failed("b", ABSENT), verdict="waived")
 
-    first, second = found(known, aside, failed("c", STATUS))
+    first, second = root_causes(known, aside, failed("c", STATUS))
 
     assert (first.waived, second.waived) == (False, True)
 
@@ -259,7 +259,7 @@ def test_no_two_causes_have_one_id() -> None:
     """A second cause of the same id gets the suffix `-2`."""
     open_ = [result(name, "inconclusive", "FR-009.note", reason=name) for name in "ab"]
 
-    assert [cause.id for cause in found(*open_)] == ["inconclusive-fr-009-note",
+    assert [cause.id for cause in root_causes(*open_)] == ["inconclusive-fr-009-note",
                                                      "inconclusive-fr-009-note-2"]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from hand_written_reports import typed
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.report.document import plain
-from mcp_proxy_conformance.report.from_record import made
+from mcp_proxy_conformance.report.from_record import report_of
 from mcp_proxy_conformance.report.terminal import render
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
@@ -24,7 +24,7 @@ from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFact
 from mcp_proxy_conformance.verdict.result import Blame, Result, Verdict
 
 
-def known(wanted: str, line: int = 1) -> Deviation:
+def deviation(wanted: str, line: int = 1) -> Deviation:
     """Return a deviation for that id at that line of known.toml, which expires in 2999."""
     return Deviation(
         id=wanted,
@@ -75,7 +75,7 @@ def reported(
         state=RunState(**({"results": results} | state)),
         deviations=deviations,
     )
-    document = plain(made(run))
+    document = plain(report_of(run))
     schema = msgspec.json.decode((schemas_dir() / "report.schema.json").read_bytes())
     jsonschema.validate(msgspec.json.decode(msgspec.json.encode(document)), schema)
     return document
@@ -117,7 +117,7 @@ def test_only_a_failure_that_is_named_whole_is_waived(
 
     Other verdicts, advisory results and failures of the suite's own clauses are not changed.
     """
-    counted = waived(found, [known(wanted) for wanted in ids])
+    counted = waived(found, [deviation(wanted) for wanted in ids])
 
     assert counted.verdict == verdict
 
@@ -129,7 +129,7 @@ def test_a_waived_result_says_why_and_what_was_seen() -> None:
     """
     counted = waived(
         msgspec.structs.replace(BOTH, evidence=("observed: 1",)),
-        [known("ROB.flag"), known("ROB.query")],
+        [deviation("ROB.flag"), deviation("ROB.query")],
     )
 
     assert counted.reason == "Known since the rewrite. (https://example.com/1): because"
@@ -169,14 +169,14 @@ def test_an_entry_is_stale_only_when_what_it_names_was_seen_to_pass(
 
     It is stale only after a pass, with nothing of it inconclusive, in error or not asked for.
     """
-    judged_waivers = waivers([known(wanted) for wanted in ids], results, whole=True)
+    judged_waivers = waivers([deviation(wanted) for wanted in ids], results, whole=True)
 
     assert [f"{waiver.state} {waiver.results}" for waiver in judged_waivers] == states
 
 
 def test_a_run_that_left_something_out_calls_nothing_stale() -> None:
     """In a run that left something out, an entry whose clause passes is unobserved, not stale."""
-    (waiver,) = waivers([known("ROB.flag")], [result("pass")], whole=False)
+    (waiver,) = waivers([deviation("ROB.flag")], [result("pass")], whole=False)
 
     assert waiver.state == "unobserved"
 
@@ -213,14 +213,14 @@ def test_the_worst_that_happened_decides(
 
     With a waived failure it never is `conformant`; a stale entry is exit 5 in a whole run only.
     """
-    report = reported(*map(known, ids), other=tuple(other), **state)
+    report = reported(*map(deviation, ids), other=tuple(other), **state)
 
     assert f"{report['exit']} {report['headline']}".startswith(ending)
 
 
 def test_a_waived_clause_of_the_floor_is_named_as_such() -> None:
     """If a clause that the profile requires to pass is waived, the outcome's reason says so."""
-    report = reported(known("ROB.flag"), known("ROB.query"), other=(BOTH,))
+    report = reported(deviation("ROB.flag"), deviation("ROB.query"), other=(BOTH,))
 
     assert (
         report["why"]
@@ -237,7 +237,7 @@ def test_a_stale_entry_is_told_with_its_line_and_the_repair() -> None:
 
     The terminal lists both, each with its file, line and repair.
     """
-    report = reported(known("ROB.flag", 3), known("ROB.query", 9))
+    report = reported(deviation("ROB.flag", 3), deviation("ROB.query", 9))
     lines = render(typed(report), Path("report.json")).splitlines()
 
     assert report["why"] == ("known.toml:3: ROB.flag passes now; take the entry out (and 1 more)")
@@ -253,8 +253,10 @@ def test_a_known_failure_is_told_with_its_reason_issue_date_and_place() -> None:
 
     Its line breaks and escapes are made harmless; the last line has the headline and the clause.
     """
-    odd = msgspec.structs.replace(known("ROB.flag", 3), reason="Two\nlines\x1b[2J")
-    text = render(typed(reported(odd, known("T1.timeout"), other=(FAILS,))), Path("report.json"))
+    odd = msgspec.structs.replace(deviation("ROB.flag", 3), reason="Two\nlines\x1b[2J")
+    text = render(
+        typed(reported(odd, deviation("T1.timeout"), other=(FAILS,))), Path("report.json")
+    )
 
     assert (
         "fails           ROB.flag  Two lines\\x1b[2J (https://example.com/1, until 2999-01-02)"
@@ -266,7 +268,7 @@ def test_a_known_failure_is_told_with_its_reason_issue_date_and_place() -> None:
 
 def test_the_report_tells_of_each_entry() -> None:
     """The report's `waivers` have an entry's members, its state and how many results it waived."""
-    assert reported(known("ROB.flag", 7), other=(FAILS, FAILS))["waivers"] == [
+    assert reported(deviation("ROB.flag", 7), other=(FAILS, FAILS))["waivers"] == [
         {
             "id": "ROB.flag",
             "reason": "Known since the rewrite.",
@@ -287,7 +289,7 @@ def test_what_ends_a_run_before_its_first_check_cannot_be_waived() -> None:
     """
     presence = result("fail", "ROB.flag", check="presence")
     report = reported(
-        known("ROB.flag"), stopped=Outcome("violated", VIOLATED, "no flag"), results=[presence]
+        deviation("ROB.flag"), stopped=Outcome("violated", VIOLATED, "no flag"), results=[presence]
     )
 
     assert (report["exit"], report["waivers"][0]["state"]) == (1, "used")
@@ -300,7 +302,7 @@ def test_a_case_that_its_check_has_not_is_told_with_the_nearest() -> None:
     """
     collected = {("test_x", "1"), ("test_x", "11"), ("test_y", None)}
     complaints = [
-        stray([known(wanted, 3)], collected)
+        stray([deviation(wanted, 3)], collected)
         for wanted in ("test_x[1]", "test_x", "test_z[1]", "ROB.flag", "test_x[111]", "test_y[1]")
     ]
 
@@ -317,7 +319,7 @@ def test_a_joined_profile_knows_the_clauses_of_both() -> None:
     The run passes with 2 deviations, exit 0.
     """
     both = profile("discovery+robustness")
-    deviations = (known("FR-006.cap"), known("ROB.flag"), known("T1.timeout"))
+    deviations = (deviation("FR-006.cap"), deviation("ROB.flag"), deviation("T1.timeout"))
     results = [
         waived(result("fail", clause_id, check="test_y"), deviations)
         if clause_id in ("FR-006.cap", "ROB.flag")
@@ -331,7 +333,7 @@ def test_a_joined_profile_knows_the_clauses_of_both() -> None:
         deviations=deviations,
     )
 
-    document = plain(made(run))
+    document = plain(report_of(run))
 
     assert (document["exit"], document["headline"]) == (0, "passes with 2 deviations")
     assert [waiver["state"] for waiver in document["waivers"]] == ["used", "used", "unobserved"]

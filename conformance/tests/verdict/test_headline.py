@@ -12,7 +12,7 @@ from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.cli.run_setup import softened
-from mcp_proxy_conformance.report.from_record import made as report_of
+from mcp_proxy_conformance.report.from_record import report_of
 from mcp_proxy_conformance.run.subjects.proxy import StageRecord
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access
 from mcp_proxy_conformance.verdict.headline import outcome

@@ -208,7 +208,7 @@ def _wrong_remedies(bench: Bench) -> Wrong:
 
 
 def _compared_rejections(bench: Bench) -> Comparison:
-    """Compare each config-denied tool's rejection with a user's remedy, which it must not tell.
+    """Compare each config-denied tool's rejection with a user's remedy, which it must not give.
 
     Return the comparison, not yet concluded; a text that could not be read leaves the clause open.
     Raises Inconclusive without such a refusal.
@@ -357,7 +357,7 @@ def _rejections(bench: Bench, keys: Iterable[ToolKey]) -> Texts:
 
 
 def _wrong_texts(bench: Bench, texts: Texts, users: set[str]) -> Wrong:
-    """Return those of the texts for a config lock that tell a user's remedy, by (tool, reason).
+    """Return those of the texts for a config lock that give a user's remedy, by (tool, reason).
 
     `users` are the target's own remedies for locks that users can lift.
     """

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.discovery.agents import onlookers
 from mcp_proxy_conformance.discovery.arming import Prover, Stepper
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.calibration import ByteDifference, Exact, children, differences
-from mcp_proxy_conformance.discovery.forms import asked
+from mcp_proxy_conformance.discovery.forms import exact_answer
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.spans import Malformed, Node, Span
@@ -118,7 +118,7 @@ def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench:
     """When matching tools are locked, default answers get no member and keep their order.
 
     A difference counts only if a second target, whose world lacks these tools, does not show it
-    after the same locks: an earlier build may have told of its servers, or of few results.
+    after the same locks: an earlier build may have added remarks on its servers, or on few results.
     Inconclusive if the query does not find its tools, or the flag reveals nothing.
     """
     before = _shape(bench)
@@ -150,7 +150,9 @@ def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> 
     """
     request = {"query": QUERY}
     views = {"": bench} | onlookers(bench)
-    usual = {place: [asked(view, request, "A") for _ in range(4)] for place, view in views.items()}
+    usual = {
+        place: [exact_answer(view, request, "A") for _ in range(4)] for place, view in views.items()
+    }
     bench.require(len(bench.discover(QUERY).tools) > 1, "the query does not find its tools")
 
     flagged = [
@@ -163,7 +165,7 @@ def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> 
     moved = {
         (in_words(request), place, change.place): change
         for place, view in views.items()
-        for change in differences(usual[place], [asked(view, request, "A")], view.cut)
+        for change in differences(usual[place], [exact_answer(view, request, "A")], view.cut)
     }
     observed = {place: change.actual for place, change in moved.items()}
     assert observed == {place: change.usual for place, change in moved.items()}
@@ -178,13 +180,15 @@ def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None
     not find two callable tools.
     """
     request = {"query": ELSEWHERE}
-    usual = [_without_numbers(asked(bench, request, "A")) for _ in range(4)]
+    usual = [_without_numbers(exact_answer(bench, request, "A")) for _ in range(4)]
     bench.require(len(bench.discover(ELSEWHERE).tools) > 1, "the query does not find its tools")
 
     moved: dict[tuple[str, ...], ByteDifference] = {}
     for lock in _lay_locks(bench):
         changes = bench.until(
-            lambda: differences(usual, [_without_numbers(asked(bench, request, "A"))], bench.cut),
+            lambda: differences(
+                usual, [_without_numbers(exact_answer(bench, request, "A"))], bench.cut
+            ),
             lambda changes: not changes,
         )
         moved |= {(in_words(request), f"after {lock}", change.place): change for change in changes}

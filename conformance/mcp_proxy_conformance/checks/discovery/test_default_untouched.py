@@ -14,7 +14,7 @@ from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import CONFIG, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.calibration import ByteDifference, differences
-from mcp_proxy_conformance.discovery.forms import asked, unequal
+from mcp_proxy_conformance.discovery.forms import exact_answer, unequal
 from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import NotApplicable
@@ -216,7 +216,7 @@ def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
 
     The answer has the settle time. Inconclusive if calls do not show the lock, or the unlock.
     """
-    usual = [asked(bench, {"query": "mobel"}, "A") for _ in range(4)]
+    usual = [exact_answer(bench, {"query": "mobel"}, "A") for _ in range(4)]
 
     bench.operator.lock(CONFIG, "forge", ["mobel_drop"])
     bench.require(bench.refused(DROPPED), "the lock had no effect", "no_effect")
@@ -224,7 +224,7 @@ def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
     bench.require(bench.reached(DROPPED), "the unlock had no effect", "no_effect")
 
     moved = bench.until(
-        lambda: differences(usual, [asked(bench, {"query": "mobel"}, "A")], bench.cut),
+        lambda: differences(usual, [exact_answer(bench, {"query": "mobel"}, "A")], bench.cut),
         lambda changes: not changes,
     )
     request = f"{in_words({'query': 'mobel'})}, after the unlock"

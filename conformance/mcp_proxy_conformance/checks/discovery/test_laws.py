@@ -150,7 +150,7 @@ def test_in_any_world_the_counter_counts_opt_ins_alone(bench: LawBench) -> None:
 @requirement("FR-007.hidden", "FR-007.note", "FR-007.listing", "FR-007.before-cap")
 @on(GENERATED, needs=("agents",))
 def test_in_any_world_nothing_beyond_its_scope_is_told_to_an_agent(bench: LawBench) -> None:
-    """An agent is told nothing from beyond its scope, nor do locks there displace its own."""
+    """An agent is shown nothing from beyond its scope, nor do locks there displace its own."""
     bench.law("scope").conclude()
 
 

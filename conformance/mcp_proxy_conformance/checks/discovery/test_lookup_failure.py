@@ -121,7 +121,7 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
 )  # fmt: skip
 @on(YARD, needs=("indeterminate",))
 def test_rejections_and_counts_tell_of_a_lost_reason_that_it_is_unknown(bench: Bench) -> None:
-    """While reasons are lost, rejections tell no other lock's remedy, and counts keep config's.
+    """While reasons are lost, rejections give no other lock's remedy, and counts keep config's.
 
     A tool whose reason is lost is counted as unknown. Once reasons can be looked up again, the
     counts are those of before. Inconclusive without a counts block, or if a lock has no effect.

@@ -39,7 +39,7 @@ def test_a_quarantined_tool_is_listed_without_description_and_schema(bench: Benc
 @requirement("FR-003.withheld")
 @on(COMBOS, needs=("quarantine",))
 def test_no_lock_laid_beside_a_quarantine_brings_a_description_back(bench: Bench) -> None:
-    """An entry told as quarantined has no description and no schema, whatever else locks it.
+    """An entry listed as quarantined has no description and no schema, whatever else locks it.
 
     A blank one counts as none. Inconclusive if the flag lists no tool as `server_quarantined`.
     """

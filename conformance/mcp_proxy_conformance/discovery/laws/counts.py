@@ -155,7 +155,7 @@ def _surplus(look: Look, entry: ServerEntry) -> bool:
 def _inspected(look: Look, findings: Findings, entries: Any, servers: tuple[str, ...]) -> None:
     """Compare the counts in the view of each of these servers with its counts in the listing.
 
-    Nothing if the target does not declare such views.
+    It does nothing if the target does not declare such views.
     """
     if (
         look.bench.surface.inspect is None

@@ -258,7 +258,7 @@ class Builder:
     def _renew(self, do: str, server: Server, key: ToolKey) -> None:
         """Change, add, reshape (change only the schema of) or approve a tool of an open server.
 
-        `add` adds two tools, of which one is approved. Nothing for a trusted or shut
+        `add` adds two tools, of which one is approved. It does nothing for a trusted or shut
         server, or without the capabilities `approval` and `refresh`.
         """
         known = {"approval", "refresh"} <= set(self._can) and not server.trusted

@@ -46,7 +46,7 @@ def _alone(plan: Plan) -> Iterator[Plan]:
 def _looks(plan: Plan, instead: Sequence[Step]) -> Iterator[Plan]:
     """Yield the plan with only its last look, with steps in place of earlier looks, or without one.
 
-    `instead` are those steps. Nothing for a plan with one look.
+    `instead` are those steps. It yields nothing for a plan with one look.
     """
     if len(plan.looks) == 1:
         return

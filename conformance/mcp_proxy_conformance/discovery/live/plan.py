@@ -21,7 +21,7 @@ OPENING = 3
 
 
 def plan(endpoint: Endpoint) -> list[str]:
-    """Return lines that tell a user the limits, the most requests of each kind, and their total."""
+    """Return lines that show a user the limits, the most requests of each kind, and their total."""
     named = len({*endpoint.expect, *endpoint.call})
     names = max(NAMES, min(named, EXPECTED))
     surface = endpoint.surface

@@ -223,7 +223,8 @@ def _tighten(main: Talk, record: Survey) -> None:
 def _count(main: Talk, record: Survey, again: Itinerary | None) -> None:
     """List the servers twice; in between view some, and ask for the locked tools by name again.
 
-    Nothing if no listing tool was named; an unreadable answer is recorded as `listing_fault`.
+    It does nothing if no listing tool was named; an unreadable answer is recorded as
+    `listing_fault`.
     """
     endpoint = main.endpoint
     if not endpoint.listing:

@@ -55,7 +55,7 @@ class Worker:
         self._writer.write(Collected(names, long, self._run.state.shard))
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Note the order of all checks; tell the subject which places they have; start nothing."""
+        """Note the order of all checks; hand their places to the subject; start nothing."""
         self._at = {item: at for at, item in enumerate(items)}
         self._run.count([place for item in items if (place := place_of(item)) is not None])
 

@@ -234,8 +234,8 @@ class DrivenLoader(Subject):
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
         """Call a check; if failures are to be confirmed, confirm one with second loads.
 
-        Not so for a law, whose breach was confirmed before it was reported, nor for a hang,
-        which was tried twice.
+        A law's breach was confirmed before it was reported, and a hang was tried twice: neither is
+        confirmed here.
         """
         ending = attempt(partial(check, bench))
         if ending.verdict != "fail" or not self._confirm or place.name == GENERATED.id:

@@ -170,7 +170,8 @@ def _statuses(staged: StagedCase) -> Wrong:
 def _caps(staged: StagedCase) -> Wrong:
     """Yield (place, fault) if more locked entries are expected than the cap or the query allows.
 
-    A limit that is not a number from 1 to 100 counts as none. Nothing if no number is expected.
+    A limit that is not a number from 1 to 100 counts as none. It yields nothing if no number is
+    expected.
     """
     bounds, limit = staged.case.then.disabled_count, staged.case.when.limit
     if bounds is None:
@@ -226,7 +227,7 @@ def _texts(staged: StagedCase) -> Wrong:
 def _notes(staged: StagedCase) -> Wrong:
     """Yield (place, fault) if a note is expected where none is due, or none where one surely is.
 
-    Nothing for a request other than a discovery, or a query whose matches are not known.
+    It yields nothing for a request other than a discovery, or a query whose matches are not known.
     """
     case = staged.case
     if not staged.has_known_query or case.when.do != "discover":

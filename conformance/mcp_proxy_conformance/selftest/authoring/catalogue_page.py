@@ -10,9 +10,9 @@ from mcp_proxy_conformance.report.markdown import code
 from mcp_proxy_conformance.report.markup import prose
 from mcp_proxy_conformance.selftest.authoring.explained import (
     Explained,
-    asked,
     explained,
     requirements,
+    selected,
 )
 from mcp_proxy_conformance.selftest.shipped import Shipped
 
@@ -30,7 +30,7 @@ def page(data: Shipped, wanted: str = "", within: Profile | None = None) -> str:
     """
     rows = requirements(wanted, within)
     clauses = {
-        row.id: [explained(clause.id, data) for clause in asked(row, wanted, within)]
+        row.id: [explained(clause.id, data) for clause in selected(row, wanted, within)]
         for row in rows
     }
     entries = [entry for group in clauses.values() for entry in group]

@@ -92,7 +92,7 @@ def requirements(wanted: str, within: Profile | None = None) -> tuple[Requiremen
     return tuple(row for row in rows if not within.holds.isdisjoint(_proving(row)))
 
 
-def asked(row: Requirement, wanted: str, within: Profile | None = None) -> tuple[Clause, ...]:
+def selected(row: Requirement, wanted: str, within: Profile | None = None) -> tuple[Clause, ...]:
     """Return the clauses of a requirement that the id `wanted` selects: its own id, or a clause's.
 
     An empty id selects all. With `within`, only those of that profile.

@@ -36,7 +36,7 @@ def _entries(result: ToolResult) -> Json:
 def _next_ten(result: ToolResult) -> Json:
     """Return as `disabled` up to ten locked matches that the answer leaves out.
 
-    Nothing if it leaves none out, or lists none.
+    {} if it leaves none out, or lists none.
     """
     shown = {entry["name"] for entry in result.document.get("disabled", [])}
     more = [entry for entry in _entries(result).get("disabled", []) if entry["name"] not in shown]

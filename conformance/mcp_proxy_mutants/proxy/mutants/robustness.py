@@ -57,7 +57,7 @@ def _named(holds: Callable[[str], bool]) -> Hit:
     )
 
 
-def _telling(hit: Hit, text: str) -> Reply:
+def _answered_by(hit: Hit, text: str) -> Reply:
     """Return a `reply` decision that answers requests that `hit` accepts with an error result.
 
     Its text, a stack trace or the like, is `text`.
@@ -146,7 +146,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "no-query-breaks",
         "A search without a query is answered with a stack trace.",
         "ROB.arguments",
-        reply=_telling(_query(lambda q: q is None), GO),
+        reply=_answered_by(_query(lambda q: q is None), GO),
     ),
     mutant(
         "numbered-query-stays-open",
@@ -158,7 +158,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "stray-call-breaks",
         "A call to a tool name with line breaks is answered with a stack trace.",
         "ROB.call",
-        reply=_telling(_named(lambda name: "\n" in name), PYTHON),
+        reply=_answered_by(_named(lambda name: "\n" in name), PYTHON),
     ),
     mutant(
         "stray-call-poisons",
@@ -170,7 +170,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "listed-flag-breaks",
         "A request with a list as the flag is answered with a stack trace.",
         "ROB.flag",
-        reply=_telling(_flag(lambda flag: isinstance(flag, list)), NODE),
+        reply=_answered_by(_flag(lambda flag: isinstance(flag, list)), NODE),
     ),
     mutant(
         "object-flag-poisons",
@@ -182,7 +182,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "quote-ends-the-search",
         "A query with an unclosed quotation mark is answered with a stack trace.",
         "ROB.query",
-        reply=_telling(_query(lambda q: q == '"'), PYTHON),
+        reply=_answered_by(_query(lambda q: q == '"'), PYTHON),
     ),
     mutant(
         "long-query-stays-open",

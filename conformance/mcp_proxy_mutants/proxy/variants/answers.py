@@ -165,7 +165,7 @@ def hint_on_few(document: Json, _request: Request) -> Json:
 def state_of_servers(gateway: Gateway) -> None:
     """Add to each answer, as `servers_apart`, how many servers in scope are quarantined or off.
 
-    Not if none is.
+    It is left out if none is.
     """
 
     def answer(document: Json, request: Request) -> Json:

@@ -247,7 +247,7 @@ def naming_all(entry: Json, tools: Sequence[Facts]) -> Json:
     return naming_denied(entry | {"offers": offered}, tools)
 
 
-def tell_changes(gateway: Gateway) -> None:
+def with_changes(gateway: Gateway) -> None:
     """Add to each server's entry how often its tools were locked, approved, switched or loaded.
 
     It is the member `changes`; each approved tool counts.
@@ -443,6 +443,6 @@ VARIANTS: tuple[Variant, ...] = (
         "changes-in-listing",
         "A server's entry shows how often its locks have changed.",
         "SC-005.zero-bytes~own-lock",
-        swap=tell_changes,
+        swap=with_changes,
     ),
 )

@@ -126,7 +126,7 @@ async def rejected_as_error(_agent: Agent, _session: str, message: Json, respond
     return {"jsonrpc": "2.0", "id": message["id"], "error": error}
 
 
-def tell_of_servers(gateway: Gateway) -> None:
+def described_servers(gateway: Gateway) -> None:
     """List the tools in the agent's scope, described, in a built-in tool's description."""
 
     async def reply(agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
@@ -200,7 +200,7 @@ VARIANTS: tuple[Variant, ...] = (
         "tools/list shows the descriptions of the servers' tools.",
         "canary-elsewhere",
         "FR-003.canary~tools-list",
-        swap=tell_of_servers,
+        swap=described_servers,
     ),
     variant(
         "rejected-as-error",
