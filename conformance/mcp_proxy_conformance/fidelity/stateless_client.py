@@ -17,7 +17,8 @@ from mcp_proxy_conformance.wire.response import Event
 from mcp_proxy_conformance.wire.session import STREAM, overridden
 from mcp_proxy_conformance.wire.transcript import Transcript
 
-LISTENS_S = 60.0
+TIMEOUT_S, LISTENS_S = 10.0, 60.0
+"""Seconds for an answer, and for a stream that is read to its end."""
 STANDING = [
     ("Accept", f"application/json, {STREAM}"),
     ("Accept-Encoding", "identity"),
@@ -114,8 +115,9 @@ class Exchange:
     def _run(self, body: bytes, headers: list[tuple[str, str]], note: str) -> None:
         """Post the request and keep what arrives, up to its answer."""
         try:
+            seconds = LISTENS_S if self._whole else TIMEOUT_S
             self.response = self._http.exchange(
-                "POST", body, headers, note=note, timeout=LISTENS_S, until=self._is_last
+                "POST", body, headers, note=note, timeout=seconds, until=self._is_last
             )
         except (Unreachable, ProtocolFault) as fault:
             self.why = str(fault)

@@ -12,7 +12,16 @@ from typing import Any
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.crossings import ARRIVES, LIST_CHANGED
 from mcp_proxy_conformance.fidelity.listening_client import Received
-from mcp_proxy_conformance.fidelity.offers import LATER, NOTE, TELLING, log, notification
+from mcp_proxy_conformance.fidelity.offers import (
+    LATE_S,
+    LATER,
+    NOTE,
+    PROGRESS,
+    TELLING,
+    log,
+    notification,
+    progress,
+)
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import Exchange, StatelessClient, meta
 from mcp_proxy_conformance.fidelity.stateless_refusals import both
@@ -25,6 +34,7 @@ from mcp_proxy_conformance.fidelity.way_back import (
     connected,
 )
 from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.upstream.relayed import Answer
 from mcp_proxy_conformance.upstream.talk import LEVELS
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
@@ -54,7 +64,11 @@ TOLD: Sequence[bytes] = (
 """What the upstream tells, at the end for each filter something that it lets through."""
 LEAST = "error"
 QUESTIONS = ("ping", "all questions")
-UNDER_WAY = "late progress"
+UNDER_WAY = Answer(
+    result=b'{"content":[{"type":"text","text":"done"}]}', before=tuple(map(progress, PROGRESS)),
+    together=2, delay_s=LATE_S,
+)  # fmt: skip
+"""The answer to two calls, one of which is cancelled before the other begins: both go on then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,20 +161,21 @@ def silence(bench: RelayBench) -> Comparison:
     """
     bench.needs_stateless()
     comparison = Comparison()
-    journal = bench.through.server.journal
+    server = bench.through.server
+    server.answers["under way"] = UNDER_WAY
     with closing(bench.relay.stateless(bench.through)) as client:
         listening = client.begin(LISTEN, {"notifications": FILTERS[LIST_CHANGED]}, whole=True)
         listening.arrives(ACKNOWLEDGED, ARRIVES_S)
-        mark = journal.mark()
+        mark = server.journal.mark()
         token = "cancelled"  # noqa: S105 - a progress token
-        exchange = _telling(client, bench.through, UNDER_WAY, meta(progressToken=token))
-        if not poll(lambda: journal.calls(mark), bool, ARRIVES_S):
+        exchange = _telling(client, bench.through, "under way", meta(progressToken=token))
+        if not poll(lambda: server.journal.calls(mark), bool, ARRIVES_S):
             raise Inconclusive("the call does not reach the upstream")
         exchange.cut()
-        other = _telling(client, bench.through, UNDER_WAY, meta(progressToken="other")).done()
+        other = _telling(client, bench.through, "under way", meta(progressToken="other")).done()
         if "result" not in other.answer:
             raise Inconclusive("a call beside the cancelled one has no result")
-        bench.relay.hub.run(bench.through.server.talk.tell(notification(LIST_CHANGED)))
+        bench.relay.hub.run(server.talk.tell(notification(LIST_CHANGED)))
         listening.arrives(LIST_CHANGED, ARRIVES_S if listening.received(ACKNOWLEDGED) else 0)
         about = [
             dict(each.message)

@@ -423,9 +423,11 @@ class RelayedServer:
         if len(self._waiting) >= answer.together:
             for each in self._waiting:
                 each.set()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(own.wait(), answer.delay_s)
-        self._waiting.remove(own)
+        try:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(own.wait(), answer.delay_s)
+        finally:
+            self._waiting.remove(own)
 
     def _other(self, method: str, params: dict[str, Any]) -> Answer:
         """Return the answer to a request that is not about tools; Refusal if there is none."""
