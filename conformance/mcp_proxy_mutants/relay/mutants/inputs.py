@@ -12,7 +12,7 @@ STATE, RESPONSES, REQUESTS = "requestState", "inputResponses", "inputRequests"
 CACHED = "resources/read"
 
 
-def _asking(change: Callable[[dict[str, Json]], Json]) -> Down:
+def asking(change: Callable[[dict[str, Json]], Json]) -> Down:
     """Return a filter that changes results that ask for input."""
 
     def down(message: dict[str, Json], _: dict[str, Json]) -> Json:
@@ -25,7 +25,7 @@ def _asking(change: Callable[[dict[str, Json]], Json]) -> Down:
     return down
 
 
-def _retrying(change: Callable[[dict[str, Json]], Json]) -> Up:
+def retrying(change: Callable[[dict[str, Json]], Json]) -> Up:
     """Return a filter that changes the params of retries, which bring a state or answers."""
 
     def up(message: dict[str, Json]) -> Json:
@@ -65,7 +65,7 @@ def _one_state() -> Around:
         latest[:] = [result[STATE]]
         return result
 
-    return by_message(_retrying(lambda params: params | {STATE: latest[0]}), _asking(down))
+    return by_message(retrying(lambda params: params | {STATE: latest[0]}), asking(down))
 
 
 def _stuck_state() -> Around:
@@ -83,7 +83,7 @@ def _stuck_state() -> Around:
         latest[:] = [result[STATE]]
         return result
 
-    return by_message(up, _asking(down))
+    return by_message(up, asking(down))
 
 
 def _numbered_states() -> Around:
@@ -101,7 +101,7 @@ def _numbered_states() -> Around:
         known = number.isdigit() and int(number) < len(states)
         return params | {STATE: states[int(number)]} if known else params
 
-    return by_message(_retrying(up), _asking(down))
+    return by_message(retrying(up), asking(down))
 
 
 def _remembered_states() -> Around:
@@ -120,7 +120,7 @@ def _remembered_states() -> Around:
         return message
 
     return by_message(
-        _retrying(lambda params: params | {STATE: states.get(about(params), params.get(STATE))}),
+        retrying(lambda params: params | {STATE: states.get(about(params), params.get(STATE))}),
         down,
     )
 
@@ -151,7 +151,7 @@ def _cached(*, of_retries: bool) -> Around:
     return around
 
 
-def _hinting(change: Callable[[dict[str, Json], bool], Json]) -> Down:
+def hinting(change: Callable[[dict[str, Json], bool], Json]) -> Down:
     """Return a filter that changes results with hints for caches.
 
     `change` gets the result, and whether the request had a cursor.
@@ -174,31 +174,31 @@ MUTANTS = (
         "relay-rewords-questions-in-results",
         "What an upstream asks in a result loses letters beyond ASCII.",
         "RLY.era.elicit.crosses",
-        down=_asking(lambda result: result | {REQUESTS: mapped(result[REQUESTS], _ascii)}),
+        down=asking(lambda result: result | {REQUESTS: mapped(result[REQUESTS], _ascii)}),
     ),
     relay_mutant(
         "relay-declines-for-clients",
         "Whatever a client answers to what a result asks, the upstream gets a refusal.",
         "RLY.era.elicit.crosses",
-        up=_retrying(_declined),
+        up=retrying(_declined),
     ),
     relay_mutant(
         "relay-gives-out-questions",
         "The type of a result that asks for input is lost.",
         "RLY.era.elicit.finished",
-        down=_asking(lambda result: without(result, "resultType")),
+        down=asking(lambda result: without(result, "resultType")),
     ),
     relay_mutant(
         "relay-says-questions",
         "A result that asks for input becomes a finished one with the question as its text.",
         "RLY.era.elicit.finished",
-        down=_asking(_as_text),
+        down=asking(_as_text),
     ),
     relay_mutant(
         "relay-cleans-states",
         "States lose letters beyond ASCII on their way back.",
         "RLY.era.elicit.state",
-        up=_retrying(lambda params: params | {STATE: _ascii(params.get(STATE))}),
+        up=retrying(lambda params: params | {STATE: _ascii(params.get(STATE))}),
     ),
     relay_mutant(
         "relay-keeps-one-state",
@@ -240,24 +240,24 @@ MUTANTS = (
         "relay-calls-results-public",
         "Everything may be kept for everybody.",
         "RLY.era.cache.kept",
-        down=_hinting(lambda result, _: result | PUBLIC),
+        down=hinting(lambda result, _: result | PUBLIC),
     ),
     relay_mutant(
         "relay-keeps-results-for-an-hour",
         "Everything may be kept for an hour.",
         "RLY.era.cache.kept",
-        down=_hinting(lambda result, _: result | {"ttlMs": Number("3600000")}),
+        down=hinting(lambda result, _: result | {"ttlMs": Number("3600000")}),
     ),
     relay_mutant(
         "relay-calls-later-pages-public",
         "Pages after the first may be kept for everybody.",
         "RLY.era.cache.pages",
-        down=_hinting(lambda result, is_later: result | PUBLIC if is_later else result),
+        down=hinting(lambda result, is_later: result | PUBLIC if is_later else result),
     ),
     relay_mutant(
         "relay-calls-full-pages-public",
         "Pages that others follow may be kept for everybody.",
         "RLY.era.cache.pages",
-        down=_hinting(lambda result, _: result | PUBLIC if "nextCursor" in result else result),
+        down=hinting(lambda result, _: result | PUBLIC if "nextCursor" in result else result),
     ),
 )

@@ -8,6 +8,7 @@ from mcp_proxy_mutants.relay.mutants.listed_tools import joins
 from mcp_proxy_mutants.relay.places import answered, called, listed, without
 
 PREFIX, SUFFIX = "up_", "_2"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
 def _prefixed() -> Around:
@@ -68,10 +69,21 @@ def _silent() -> Around:
 
 
 def _declaring_nothing(message: dict[str, Json]) -> Json:
-    """Return a message; in a handshake the client declares no capabilities."""
-    if message.get("method") != "initialize":
+    """Return a message; no capabilities of the client are declared, in whichever era."""
+    params = message.get("params") or {}
+    if message.get("method") == "initialize":
+        return message | {"params": params | {"capabilities": {}}}
+    if CAPABILITIES not in params.get("_meta", {}):
         return message
-    return message | {"params": message["params"] | {"capabilities": {}}}
+    return message | {"params": params | {"_meta": params["_meta"] | {CAPABILITIES: {}}}}
+
+
+def _own_fault(message: dict[str, Json], _: dict[str, Json]) -> Json:
+    """Return a message; an error for want of a capability is an internal one."""
+    error = message.get("error") or {}
+    if error.get("code") != Number("-32021"):
+        return message
+    return message | {"error": without(error, "data") | {"code": Number("-32603")}}
 
 
 VARIANTS = (
@@ -115,7 +127,9 @@ VARIANTS = (
         "relay-asks-no-client",
         "The upstream is promised no answers, and asks for none.",
         "relay-asks-clients",
+        "relay-answers-for-its-request",
         up=_declaring_nothing,
+        down=_own_fault,
         no_server_requests=True,
     ),
     relay_variant(
