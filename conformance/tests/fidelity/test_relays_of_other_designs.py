@@ -71,6 +71,22 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Passing).serve_
 """
 """A relay over HTTP that keeps no state: sessions, and its name, are those of the upstream."""
 
+ENDING = (
+    """
+import subprocess, sys
+hello = (b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
+         b'"capabilities":{},"clientInfo":{"name":"ending","version":"1"}}}\\n')
+probe = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+probe.stdin.write(hello)
+probe.stdin.flush()
+if b'"error"' in probe.stdout.readline():
+    sys.exit("the upstream refuses the handshake")
+probe.kill()
+"""
+    + COPYING
+)
+"""A relay over stdio of older revisions, which ends if its upstream refuses their handshake."""
+
 RELAY = [
     sys.executable, "-m", "mcp_proxy_mutants.relay", "--port", "{port}",
     "--upstream-url", "{upstream_url}", "relay-forwards-by-declaration",
@@ -207,6 +223,27 @@ def test_integers_beyond_53_bits_may_be_refused(value: int, may: bool) -> None:
     `case_of(...).refusable` says so.
     """
     assert case_of("arguments", {"a": [{"b": value}]}, 1).refusable is may
+
+
+@pytest.mark.parametrize(
+    ("script", "given"),
+    [(PASSING, ["{port}", "{upstream_url}"]), (COPYING, ["{upstream}"]), (ENDING, ["{upstream}"])],
+    ids=["over http", "over stdio", "ending"],
+)
+def test_a_relay_of_older_revisions_is_accused_of_no_era(
+    tmp_path: Path, script: str, given: list[str]
+) -> None:
+    """If a relay speaks no 2026-07-28 on either side, no clause on eras fails or stays open.
+
+    Clauses that need an upstream of that revision are not applicable.
+    """
+    (tmp_path / "relay.py").write_text(script, encoding="utf-8")
+
+    report = reported([sys.executable, "relay.py", *given], ["--only", "RLY.era"], tmp_path)
+
+    verdicts = {each["id"]: each["verdict"] for each in report["clauses"]}
+    assert set(verdicts.values()) <= {"pass", "not_applicable"}
+    assert verdicts["RLY.era.meta.hop"] == "not_applicable"
 
 
 def test_a_session_id_of_the_upstream_is_no_secret_of_the_client(tmp_path: Path) -> None:
