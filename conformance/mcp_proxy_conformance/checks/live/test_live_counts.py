@@ -21,7 +21,8 @@ COUNTED = ("disabled_by_config", "disabled_by_user", "pending_approval")
 def test_live_counts_are_integers(bench: LiveBench) -> None:
     """In every counts block, `callable` and every reason are integers.
 
-    Inconclusive if no block of the listings counts a locked tool.
+    Inconclusive if no block of the listings counts a locked tool. Not applicable if no listing tool
+    was named.
     """
     odd = {}
     for name, block in _blocks(bench):
@@ -36,7 +37,8 @@ def test_live_counts_are_integers(bench: LiveBench) -> None:
 def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
     """A server with a callable tool, and a tool locked throughout, has counts in some listing.
 
-    A callable tool is one in an answer without the flag. Inconclusive if no server has both.
+    A callable tool is one in an answer without the flag. Inconclusive if no server has both, not
+    applicable if no listing tool was named.
     """
     servers = _locked_throughout(bench) & _callable_somewhere(bench)
     listings = bench.listings()
@@ -55,7 +57,8 @@ def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
 def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
     """No block shows a reason with the value 0.
 
-    Inconclusive if no block of the listings counts a locked tool.
+    Inconclusive if no block of the listings counts a locked tool. Not applicable if no listing tool
+    was named.
     """
     zeros = {}
     for name, block in _blocks(bench):
@@ -70,8 +73,8 @@ def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
 def test_live_counts_name_no_tool(bench: LiveBench) -> None:
     """No text of a block, and no key with a colon, is the name of one of its server's tools.
 
-    Known names are those in the survey's answers. Inconclusive if no block of the listings
-    counts a locked tool.
+    Known names are those in the survey's answers. Inconclusive if no block of the listings counts a
+    locked tool. Not applicable if no listing tool was named.
     """
     known: dict[str, set[str]] = {}
     for look in bench.survey.looks():
@@ -93,8 +96,8 @@ def test_live_counts_name_no_tool(bench: LiveBench) -> None:
 def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> None:
     """The entry of a server without locked tools has no counts, not even null or empty ones.
 
-    A block that counts only callable tools shows such a server. Inconclusive if no block counts
-    a locked tool.
+    A block that counts only callable tools shows such a server. Inconclusive if no block counts a
+    locked tool. Not applicable if no listing tool was named.
     """
     list(_blocks(bench))
 
@@ -115,8 +118,8 @@ def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> N
 def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: LiveBench) -> None:
     """Inspecting a server shows the same block as the listings before and after.
 
-    Only servers that the two listings show alike are judged; inconclusive if there are none.
-    Not applicable if no inspect tool is named.
+    Only servers that the two listings show alike are judged; inconclusive if there are none. Not
+    applicable if no listing tool or no inspect tool was named.
     """
     listings = bench.listings()
     if bench.surface.inspect is None:
@@ -149,7 +152,7 @@ def _shown(entry: ServerEntry) -> dict[str, Any]:
 def _blocks(bench: LiveBench) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield (server, counts block) for each block of each listing.
 
-    Inconclusive if none of them counts a locked tool.
+    Inconclusive if none of them counts a locked tool, not applicable if no listing tool was named.
     """
     blocks = [
         (name, entry.counts)
