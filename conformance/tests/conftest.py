@@ -14,6 +14,7 @@ import hypothesis
 import pytest
 from browser import Looking, browser
 from playwright.sync_api import Browser
+from proof_parts import PART, of_other_parts
 
 from mcp_proxy_conformance.discovery.baseline.manifest import Recording
 from mcp_proxy_conformance.discovery.baseline.recorder import record
@@ -39,6 +40,13 @@ def pytest_report_to_serializable() -> Generator[None, Any, Any]:
     A failure that quotes a hostile target may hold such characters.
     """
     return encodable((yield))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of other parts of the proof, if the environment names a part."""
+    others = of_other_parts(items, os.environ.get(PART))
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if item not in others]
 
 
 @pytest.fixture(autouse=True)

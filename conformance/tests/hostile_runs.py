@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from trial_parts import part_of
 
 T = TypeVar("T")
 
@@ -94,15 +93,13 @@ def came(folder: Path, *words: str, within_s: float) -> Came:
 
 
 def on_kinds(kinds: Collection[str], quick: Container[str]) -> pytest.MarkDecorator:
-    """Return a decorator that gives a test the quick ones of these kinds, and a part of the others.
+    """Return a decorator that gives a test each of these kinds as its parameter `kind`.
 
-    They come as the test's parameter `kind`; the others are marked `proof`, and
-    MCP_PROXY_CONFORMANCE_HOSTILE says which part, such as 1/8.
+    All but the quick ones are marked as parts of the proof.
     """
-    slow = [kind for kind in kinds if kind not in quick]
-    others = part_of("MCP_PROXY_CONFORMANCE_HOSTILE", slow)
-    proof = [pytest.param(kind, marks=pytest.mark.proof) for kind in others]
-    return pytest.mark.parametrize("kind", [*(kind for kind in kinds if kind in quick), *proof])
+    proof = pytest.mark.proof(parts=8)
+    params = [pytest.param(kind, marks=() if kind in quick else proof) for kind in kinds]
+    return pytest.mark.parametrize("kind", params)
 
 
 def runs_asked_for(

@@ -1,4 +1,4 @@
-"""A Python without the POSIX parts of its library, to run the command line or every import.
+"""A Python without the POSIX parts of its library, for command lines or every import.
 
 Modules that the standard library and other packages import are imported first, since these may look
 for POSIX. For imports `sys.platform` names Windows, too, and there are no local sockets; at run
@@ -24,6 +24,7 @@ import sys
 import tempfile
 import traceback
 import types
+from collections.abc import Sequence
 
 import click
 import deepdiff
@@ -35,6 +36,7 @@ import jsonschema
 import msgspec
 import pytest
 import uvicorn.protocols.http.httptools_impl
+from click.testing import CliRunner
 
 import mcp_proxy_conformance
 import mcp_proxy_reference
@@ -106,10 +108,20 @@ def broken() -> dict[str, str]:
     return failures
 
 
+def ended(lines: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Run each of these command lines; return their exit codes and outputs by line."""
+    from mcp_proxy_conformance.cli import main  # noqa: PLC0415 - after the parts are lost
+
+    results = {line: CliRunner().invoke(main, line.split()) for line in lines}
+    return {line: (result.exit_code, result.output) for line, result in results.items()}
+
+
 if __name__ == "__main__":
     lose()
     if sys.argv[1:] == ["import everything"]:
         sys.stdout.write(json.dumps(broken()))
+    elif sys.argv[1:2] == ["several"]:
+        sys.stdout.write(json.dumps(ended(sys.argv[2:])))
     else:
         from mcp_proxy_conformance.cli import main
 

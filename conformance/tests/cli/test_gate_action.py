@@ -180,7 +180,7 @@ def test_it_installs_the_checkout_that_it_comes_from(tmp_path: Path) -> None:
     assert (job.code, json.loads((job.workspace / "argv.json").read_bytes())) == (3, [])
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=2)
 @pytest.mark.parametrize("version", ["$(touch pwned)", LINE])
 def test_a_version_that_is_none_installs_nothing(version: str, tmp_path: Path) -> None:
     """A hostile `version` ends the job with a failure before any check.

@@ -157,7 +157,7 @@ COSTLY = ("agents", "approval", "inspect", "quarantine", "server_off")
 @pytest.mark.parametrize(
     "word",
     [
-        pytest.param(word, marks=pytest.mark.proof if word in COSTLY else ())
+        pytest.param(word, marks=pytest.mark.proof(parts=5) if word in COSTLY else ())
         for word in sorted(NEEDED.intersection(DECLARED))
     ],
 )

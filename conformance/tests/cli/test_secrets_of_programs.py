@@ -53,8 +53,8 @@ def test_what_an_adapter_was_handed_is_told_nowhere(how: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("how", "comes_to"),
     [
-        pytest.param("loads", 1, marks=pytest.mark.proof),
-        pytest.param("strange", 3, marks=pytest.mark.proof),
+        pytest.param("loads", 1, marks=pytest.mark.proof(parts=2)),
+        pytest.param("strange", 3, marks=pytest.mark.proof(parts=2)),
         ("error", 3),
     ],
 )

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trial_parts import part_of
 
 from mcp_proxy_conformance.catalogue.interpretation import interpretations
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
@@ -52,8 +51,6 @@ SPARED: Mapping[str, Sequence[str]] = {
     "relay-has-one-message": ("RLY.apart.answers",),
 }
 """Clauses that these mutants do not break, though what they change is close to them."""
-PART = "MCP_PROXY_CONFORMANCE_RELAYS"
-"""The variable that names the part of the trials that is run, such as 1/12."""
 RUN_S = 300.0
 COMMAND = [
     sys.executable, "-m", "mcp_proxy_mutants.relay", "--port", "{port}", "--upstream-url",
@@ -169,9 +166,9 @@ def _renamed(message: dict[str, Any], _: dict[str, Any]) -> Any:
     return message | {"method": method.replace("message", "renamed")} if method else message
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=60)
 @pytest.mark.timeout(2 * RUN_S)
-@pytest.mark.parametrize("mutant", part_of(PART, SHOWN), ids=lambda mutant: mutant.id)
+@pytest.mark.parametrize("mutant", SHOWN, ids=lambda mutant: mutant.id)
 def test_a_mutant_is_killed(mutant: RelayMutant, tmp_path: Path) -> None:
     """In a run by the clauses that a mutant breaks, at least one of them fails."""
     verdicts = judged(mutant, tmp_path, mutant.breaks)
@@ -179,7 +176,7 @@ def test_a_mutant_is_killed(mutant: RelayMutant, tmp_path: Path) -> None:
     assert "fail" in {verdicts[name] for name in mutant.breaks}
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=3)
 @pytest.mark.timeout(2 * RUN_S)
 @pytest.mark.parametrize("name", SPARED)
 def test_a_mutant_is_not_accused_of_what_stands_beside(name: str, tmp_path: Path) -> None:
@@ -191,9 +188,9 @@ def test_a_mutant_is_not_accused_of_what_stands_beside(name: str, tmp_path: Path
     assert [clause for clause in SPARED[name] if verdicts[clause] == "fail"] == []
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=60)
 @pytest.mark.timeout(2 * RUN_S)
-@pytest.mark.parametrize("variant", part_of(PART, relay_variants()), ids=lambda variant: variant.id)
+@pytest.mark.parametrize("variant", relay_variants(), ids=lambda variant: variant.id)
 def test_a_variant_is_acquitted(variant: RelayVariant, tmp_path: Path) -> None:
     """In a run on a conforming variant, no required clause fails or is left open."""
     verdicts = judged(variant, tmp_path)
@@ -206,9 +203,9 @@ def test_a_variant_is_acquitted(variant: RelayVariant, tmp_path: Path) -> None:
     assert accused == {}
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=60)
 @pytest.mark.timeout(2 * RUN_S)
-@pytest.mark.parametrize("name", part_of(PART, [*REPORTED]))
+@pytest.mark.parametrize("name", [*REPORTED])
 def test_a_variant_is_reported(name: str, tmp_path: Path) -> None:
     """In a run by an advisory clause that a variant takes, that clause fails."""
     variant = next(each for each in relay_variants() if each.id == name)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.fidelity.generated_values import case_of
 
 COPYING = """
@@ -102,70 +104,83 @@ forwards = ["authorization", "cookie"]
 OWN = {"name": "relay_status", "inputSchema": {"type": "object"}}
 
 
-def judged(script: str, check: str, folder: Path, *given: str) -> dict[str, str]:
-    """Judge a relay, the script with these arguments, by one check; return {clause: verdict}.
+Verdicts = dict[str, str]
 
-    The run must end with 0, 1 or 4 within 100 s.
+
+def judged(script: str, checks: Sequence[str], folder: Path, *given: str) -> Verdicts:
+    """Judge a relay, the script with these arguments, by checks; return {clause: verdict}.
+
+    The run must end with 0, 1 or 4.
     """
     (folder / "relay.py").write_text(script, encoding="utf-8")
-    return verdicts_of([sys.executable, "relay.py", *given, "{upstream}"], check, folder)
+    command = [sys.executable, str(folder / "relay.py"), *given, "{upstream}"]
+    return verdicts_of(command, checks, folder)
 
 
-def verdicts_of(command: list[str], check: str, folder: Path) -> dict[str, str]:
-    """Judge a relay, started by this command, by one check; return {clause: verdict}."""
-    report = reported(command, ["--check", check], folder)
+def verdicts_of(command: list[str], checks: Sequence[str], folder: Path) -> Verdicts:
+    """Judge a relay, started by this command, by these checks; return {clause: verdict}."""
+    report = reported(command, [f"--check={check}" for check in checks], folder)
     return {clause["id"]: clause["verdict"] for clause in report["clauses"]}
 
 
 def reported(command: list[str], options: list[str], folder: Path) -> dict[str, Any]:
     """Judge a relay, started by this command, with these options of `run`; return the report.
 
-    The run must end with 0, 1 or 4 within 100 s.
+    The run must end with 0, 1 or 4.
     """
-    words = ["run", "relay", "--out", "out", "-n", "1", *options, "--"]
-    done = subprocess.run(
-        [sys.executable, "-m", "mcp_proxy_conformance", *words, *command],
-        cwd=folder, capture_output=True, check=False, text=True, timeout=100,
-    )  # fmt: skip
-    assert done.returncode in (0, 1, 4), done.stdout + done.stderr
+    done = run(folder, *options, "--", *command)
+    assert done.exit_code in (0, 1, 4), done.output
+    return read(folder)
+
+
+def run(folder: Path, *words: str) -> Result:
+    """Run `run relay` with these words in one process; its report goes to `out` in the folder."""
+    return CliRunner().invoke(main, ["run", "relay", "--out", str(folder / "out"), *words])
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """Return the report below `out` in the folder."""
     report: dict[str, Any] = json.loads((folder / "out" / "report.json").read_text("utf-8"))
     return report
 
 
-def test_envelopes_are_judged_over_stdio(tmp_path: Path) -> None:
-    """A relay over stdio that copies lines passes RLY.down.envelope."""
-    verdicts = judged(COPYING, "test_answers_have_the_id_of_their_request", tmp_path)
+BACK = {
+    "test_answers_have_the_id_of_their_request": "RLY.down.envelope",
+    "test_progress_is_the_upstreams_under_the_clients_token": "RLY.back.progress.token",
+    "test_questions_and_answers_pass_by_value": "RLY.back.request.answered",
+    "test_a_cancellation_reaches_its_request": "RLY.back.cancel.reaches",
+    "test_an_update_reaches_its_subscriber_alone": "RLY.back.resource-updated",
+}
+"""Checks, each with one of its clauses: of an envelope, and of messages back to the client."""
 
-    assert verdicts["RLY.down.envelope"] == "pass"
 
-
-@pytest.mark.parametrize("serves_http", [False, True], ids=["stdio to stdio", "http to stdio"])
-@pytest.mark.parametrize(
-    ("check", "clause"),
-    [
-        (
-            "test_progress_is_the_upstreams_under_the_clients_token",
-            "RLY.back.progress.token",
-        ),
-        ("test_questions_and_answers_pass_by_value", "RLY.back.request.answered"),
-        ("test_a_cancellation_reaches_its_request", "RLY.back.cancel.reaches"),
-        ("test_an_update_reaches_its_subscriber_alone", "RLY.back.resource-updated"),
-    ],
-)
-def test_the_way_back_is_judged_over_stdio(
-    tmp_path: Path, check: str, clause: str, serves_http: bool
-) -> None:
-    """Two relays with an upstream over stdio pass four clauses on messages back to the client.
+@pytest.fixture(scope="module")
+def over_stdio(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdicts]:
+    """Judge two relays with an upstream over stdio by the checks of BACK; return their verdicts.
 
     One copies lines over stdio; the other, the bundled one, serves HTTP.
     """
     words = [sys.executable, "-m", "mcp_relay_reference", "--port", "{port}", "--", "{upstream}"]
+    folder = tmp_path_factory.mktemp("over stdio")
+    (folder / "http").mkdir()
+    return {
+        "stdio": judged(COPYING, tuple(BACK), folder),
+        "http": verdicts_of(words, tuple(BACK), folder / "http"),
+    }
 
-    verdicts = (
-        verdicts_of(words, check, tmp_path) if serves_http else judged(COPYING, check, tmp_path)
-    )
 
-    assert verdicts[clause] == "pass"
+def test_envelopes_are_judged_over_stdio(over_stdio: dict[str, Verdicts]) -> None:
+    """A relay over stdio that copies lines passes RLY.down.envelope."""
+    assert over_stdio["stdio"]["RLY.down.envelope"] == "pass"
+
+
+@pytest.mark.parametrize("serves", ["stdio", "http"], ids=["stdio to stdio", "http to stdio"])
+@pytest.mark.parametrize(("check", "clause"), list(BACK.items())[1:])
+def test_the_way_back_is_judged_over_stdio(
+    check: str, clause: str, serves: str, over_stdio: dict[str, Verdicts]
+) -> None:
+    """Two relays with an upstream over stdio pass four clauses on messages back to the client."""
+    assert (check, over_stdio[serves][clause]) == (check, "pass")
 
 
 @pytest.mark.parametrize(
@@ -180,13 +195,13 @@ def test_a_list_without_the_upstreams_tools_shows_nothing_of_them(
     tmp_path: Path, check: str, clause: str, tools: list[object]
 ) -> None:
     """If a relay lists none of the upstream's tools, neither clause on the list passes."""
-    assert judged(LISTING, check, tmp_path, json.dumps(tools)).get(clause) != "pass"
+    assert judged(LISTING, [check], tmp_path, json.dumps(tools)).get(clause) != "pass"
 
 
 def test_a_list_that_cannot_be_read_is_one_cause(tmp_path: Path) -> None:
     """If a relay's list of tools is null, all open results have one reason, and are one cause."""
     (tmp_path / "relay.py").write_text(LISTING, encoding="utf-8")
-    command = [sys.executable, "relay.py", "null", "{upstream}"]
+    command = [sys.executable, str(tmp_path / "relay.py"), "null", "{upstream}"]
 
     report = reported(command, ["--only", "RLY.tools", "--only", "RLY.down"], tmp_path)
 
@@ -200,18 +215,16 @@ def test_what_a_relay_declares_to_forward_is_not_judged(tmp_path: Path) -> None:
 
     The reason says so; exit 0.
     """
-    (tmp_path / "target.toml").write_text(FORWARDING, encoding="utf-8")
-    words = ["run", "relay", "--target-file", "target.toml", "--out", "out", "-n", "1"]
-    words += ["--only", "RLY.cred.down.token", "--only", "RLY.cred.down.query"]
-    done = subprocess.run(
-        [sys.executable, "-m", "mcp_proxy_conformance", *words],
-        cwd=tmp_path, capture_output=True, check=False, text=True, timeout=100,
-    )  # fmt: skip
+    target = tmp_path / "target.toml"
+    target.write_text(FORWARDING, encoding="utf-8")
+    only = ["--only", "RLY.cred.down.token", "--only", "RLY.cred.down.query"]
 
-    report = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
+    done = run(tmp_path, f"--target-file={target}", *only)
+
+    report = read(tmp_path)
     token = next(each for each in report["clauses"] if each["id"] == "RLY.cred.down.token")
     reason = "the relay declares that it forwards Authorization"
-    assert [done.returncode, token["verdict"], token["reason"]] == [0, "not_applicable", reason]
+    assert [done.exit_code, token["verdict"], token["reason"]] == [0, "not_applicable", reason]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +265,7 @@ def test_a_session_id_of_the_upstream_is_no_secret_of_the_client(tmp_path: Path)
     The messages of a result are those that crossed the relay.
     """
     (tmp_path / "relay.py").write_text(PASSING, encoding="utf-8")
-    command = [sys.executable, "relay.py", "{port}", "{upstream_url}"]
+    command = [sys.executable, str(tmp_path / "relay.py"), "{port}", "{upstream_url}"]
 
     report = reported(command, ["--only", "RLY.cred.down.other"], tmp_path)
 

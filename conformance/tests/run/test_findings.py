@@ -116,16 +116,15 @@ def proxy(**change: Any) -> Changed:
 
 ACCUSED = [
     (PROXIES["cap-lets-one-more"], {"FR-006.cap", "FR-006.odd-limits"}),
-    pytest.param(
+    (
         proxy(note=lambda *_: None),
         {"FR-009.note", "FR-009.tight-limit", "SC-006.every-kind"},
-        marks=pytest.mark.proof,
     ),
-    pytest.param(proxy(counts=block_without_sum), {"FR-010.zero-omitted"}, marks=pytest.mark.proof),
+    (proxy(counts=block_without_sum), {"FR-010.zero-omitted"}),
 ]
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=3)
 @pytest.mark.parametrize(("changed", "clauses"), ACCUSED)
 def test_a_proxy_with_one_fault_is_accused_of_that_alone(
     changed: Changed, clauses: set[str], tmp_path: Path
@@ -166,7 +165,7 @@ LOADS = [
 ]
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=2)
 @pytest.mark.parametrize(("name", "most"), LOADS)
 def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
     name: str, most: set[str], tmp_path: Path

@@ -206,7 +206,7 @@ QUICK = ("http_404", "one-too-many", "drops-the-denied")
     [
         pytest.param(
             *row,
-            marks=() if row[0].id in QUICK else pytest.mark.proof,
+            marks=() if row[0].id in QUICK else pytest.mark.proof(parts=5),
             id=f"{row[0].id}-{row[1]}",
         )
         for row in WRONG
@@ -253,7 +253,9 @@ FAIR = [
 @pytest.mark.parametrize(
     "fair",
     [
-        pytest.param(loader, marks=() if loader is FAIR[0] else pytest.mark.proof, id=loader.id)
+        pytest.param(
+            loader, marks=() if loader is FAIR[0] else pytest.mark.proof(parts=3), id=loader.id
+        )
         for loader in FAIR
     ],
 )

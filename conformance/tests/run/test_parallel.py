@@ -93,7 +93,8 @@ def untimed(document: Any) -> Any:
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(kind, marks=() if kind == "a fault" else pytest.mark.proof) for kind in KINDS
+        pytest.param(kind, marks=() if kind == "a fault" else pytest.mark.proof(parts=2))
+        for kind in KINDS
     ],
 )
 def alone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:

@@ -35,7 +35,7 @@ def test_what_is_not_declared_does_not_apply(tmp_path: Path) -> None:
     assert tried("without-declaring-agents", tmp_path) == ("behaved", "")
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=2)
 @pytest.mark.parametrize("name", ["without-servers-that-are-off", "without-declaring-restart"])
 def test_a_pass_of_what_is_there_is_seen(name: str, tmp_path: Path) -> None:
     """Two removal controls run on the unchanged reference, where nothing is removed, misbehave.

@@ -57,31 +57,37 @@ def test_every_module_can_be_imported(tmp_path: Path) -> None:
     assert broken == {}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (["list"], 0, "FR-006.cap"),
-        (["explain", "T1"], 0, "Error → status mapping"),
-        (["init", "target.toml"], 0, "name your proxy in it"),
-        (["run", "reference"], 3, "a target that is started here needs process groups"),
-        (["run", "command", "--", "adapter"], 3, "a target that is started here needs process"),
-        (["run", "loader"], 3, "a target that is started here needs process groups"),
-        (["run", "endpoint", "--stdio", "proxy"], 3, "an endpoint that is started here needs"),
-        (["selftest", "--part", "1/999"], 2, "the selftest needs process groups"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_what_cannot_work_says_what_does(
-    arguments: list[str], code: int, said: str, tmp_path: Path
-) -> None:
+COMMANDS = {
+    "list": (0, "FR-006.cap"),
+    "explain T1": (0, "Error → status mapping"),
+    "init target.toml": (0, "name your proxy in it"),
+    "run reference": (3, "a target that is started here needs process groups"),
+    "run command -- adapter": (3, "a target that is started here needs process"),
+    "run loader": (3, "a target that is started here needs process groups"),
+    "run endpoint --stdio proxy": (3, "an endpoint that is started here needs"),
+    "selftest --part 1/999": (2, "the selftest needs process groups"),
+}
+"""Command lines, each with its exit code and a part of its output."""
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """Run all COMMANDS in one process without POSIX; return {line: (exit code, output)}."""
+    done = run(tmp_path_factory.mktemp("several"), "several", *COMMANDS, PYTHONIOENCODING="utf-8")
+    results: dict[str, tuple[int, str]] = json.loads(done.stdout)
+    return results
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_what_cannot_work_says_what_does(line: str, ended: dict[str, tuple[int, str]]) -> None:
     """Without POSIX, `list`, `explain` and `init` work.
 
     A command that starts programs exits with 2 or 3, and names the reason and `run endpoint --url`.
     """
-    done = run(tmp_path, *arguments, PYTHONIOENCODING="utf-8")
+    expected, said = COMMANDS[line]
+    code, output = ended[line]
 
-    output = done.stdout + done.stderr
-    assert (done.returncode, "Traceback" in output) == (code, False), output
+    assert (code, "Traceback" in output) == (expected, False), output
     assert said in output
     assert ("run endpoint --url URL" in output) == (code != 0)
 
