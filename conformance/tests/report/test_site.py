@@ -253,7 +253,7 @@ def test_a_profile_with_other_clauses_is_never_green(tmp_path: Path) -> None:
 
 
 def test_a_report_of_another_suite_does_not_change_levels(tmp_path: Path) -> None:
-    """A level that a report of another suite gives a clause is not that of its page."""
+    """A clause has the level of its page, not of another suite's report, which is not green."""
 
     def relabel(report: dict[str, Any]) -> None:
         """Make the report one of a later profile and suite, with FLAG as advisory, in place."""
@@ -401,7 +401,10 @@ def test_a_file_that_only_mentions_the_format_does_not_make_a_site(tmp_path: Pat
 def test_a_pipe_hard_link_or_folder_in_place_of_a_page_is_replaced(
     folder: Path, tmp_path: Path
 ) -> None:
-    """Each differs from the page; `write` puts a new file there, and the other link stays."""
+    """A pipe, hard link or folder counts as a difference; `write` puts a new file there.
+
+    The other file of the hard link stays.
+    """
     out, other, files = tmp_path / "site", tmp_path / "other", pages(read_record(folder))
     write(files, out)
     for path in ("rules.html", "index.html", "style.css"):

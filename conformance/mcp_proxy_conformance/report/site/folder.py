@@ -111,7 +111,11 @@ def _entries(folder: Path, place: str) -> list[os.DirEntry[str]]:
 
 
 def _build(entry: os.DirEntry[str], implementation: str) -> Build:
-    """Return the build of a folder; raises BadRecord if it may not be published."""
+    """Return the build of a folder.
+
+    Raises BadRecord if its version is not pinned, a file is missing or not of its run, or a file
+    holds something secret.
+    """
     place, folder = f"{implementation}/{entry.name}", Path(entry.path)
     if not is_pinned(entry.name):
         raise BadRecord(
@@ -161,7 +165,11 @@ def _text(path: Path, place: str, most: int) -> str:
 
 
 def _report(path: Path, place: str, text: str) -> Report:
-    """Return the report of a file, its causes and reason computed again; raises BadRecord."""
+    """Return the report of a file, its causes and reason computed again.
+
+    Raises BadRecord if it is no report, has a clause that no page can be named after, is of a day
+    to come or does not recompute.
+    """
     again = "create it again with `run`"
     try:
         document: Any = msgspec.json.decode(text)
@@ -224,7 +232,10 @@ def _expect_nothing_secret(
 def _expect_pinned(
     place: str, texts: Mapping[str, str], report: Report, build: str, implementation: str
 ) -> None:
-    """Raise BadRecord if the report is of another build than its folder says, or of none."""
+    """Raise BadRecord if the report is of another build than its folder says, or of none.
+
+    Also if the target file or the steps to reproduce name a latest version.
+    """
     own, name = report.target.version, report.target.name
     given = f"give `name` and `version` in {TARGET}, and run again"
     where = f"{place}/{REPORT}"

@@ -243,7 +243,10 @@ def _drawn(build: Build) -> Drawn | None:
 
 
 def _badge(path: str, build: Build) -> Iterator[tuple[str, str]]:
-    """Yield (path, text) of a build's badge, as JSON and drawn."""
+    """Yield (path, text) of a build's badge, as JSON and drawn.
+
+    A green one turns yellow if the build may not be green, and says if that is for its profile.
+    """
     text = badge.render(build.report)
     said = json.loads(text)
     if said["color"] in GREEN and not build.may_be_green:

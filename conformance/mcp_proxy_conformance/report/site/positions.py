@@ -65,7 +65,11 @@ def disagreements(every: list[Positions]) -> list[Positions]:
 
 
 def _positions(clause_id: str, level: str, record: Record) -> Positions:
-    """Return the positions of the newest builds on one clause."""
+    """Return the positions of the newest builds on one clause; a waived failure is a failure.
+
+    Builds that it does not apply to are `undeclared` if they do not declare a capability that it
+    needs, otherwise `elsewhere`.
+    """
     found = [
         (build, clause)
         for build in record.newest
