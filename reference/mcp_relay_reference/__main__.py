@@ -12,6 +12,7 @@ import click
 import uvicorn
 
 from mcp_relay_reference.front import Front
+from mcp_relay_reference.guard import Guard
 from mcp_relay_reference.remote import Remote
 from mcp_relay_reference.several import Several
 
@@ -20,11 +21,13 @@ from mcp_relay_reference.several import Several
 @click.option("--port", default=0, help="Port on 127.0.0.1; 0 is a free one.")
 @click.option("--upstream-url", multiple=True, help="An upstream's MCP endpoint.")
 @click.option("--upstream-header", multiple=True, help="'NAME: VALUE' that the upstream gets.")
+@click.option("--client-token", multiple=True, help="A bearer token of a client; without any, all.")
 @click.argument("command", nargs=-1)
 def main(
     port: int,
     upstream_url: tuple[str, ...],
     upstream_header: tuple[str, ...],
+    client_token: tuple[str, ...],
     command: tuple[str, ...],
 ) -> None:
     """Relay one upstream MCP server at http://127.0.0.1:PORT/mcp, until SIGTERM or SIGINT.
@@ -34,7 +37,8 @@ def main(
     """
     if bool(upstream_url) == bool(command):
         raise click.UsageError("name one upstream: --upstream-url URL, or -- COMMAND")
-    serve(Front(remote(upstream_url, upstream_header) if upstream_url else command), port)
+    front = Front(remote(upstream_url, upstream_header) if upstream_url else command)
+    serve(Guard(front, client_token) if client_token else front, port)
 
 
 def remote(urls: Sequence[str], headers: Sequence[str]) -> Remote:
@@ -55,7 +59,7 @@ def own_headers(lines: Sequence[str]) -> dict[str, str]:
     return headers
 
 
-def serve(front: Front, port: int) -> None:
+def serve(front: Front | Guard, port: int) -> None:
     """Serve on 127.0.0.1 at the port (0: a free one) until SIGTERM or SIGINT; end all sessions.
 
     Warnings go to standard error. A port that cannot be bound ends the process, not with 0.
@@ -65,7 +69,7 @@ def serve(front: Front, port: int) -> None:
     asyncio.run(_serve(front, port))
 
 
-async def _serve(front: Front, port: int) -> None:
+async def _serve(front: Front | Guard, port: int) -> None:
     """Serve at the port until SIGTERM or SIGINT; first print URL and process id as JSON."""
     settings = uvicorn.Config(
         front, host="127.0.0.1", port=port, http="httptools", ws="none", lifespan="off",

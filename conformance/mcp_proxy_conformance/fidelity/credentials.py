@@ -55,7 +55,7 @@ def token_sent_on(bench: RelayBench) -> Comparison:
         raise NotApplicable(reason)
     comparison = Comparison(origin=HEADERS)
     _, arrivals = _arrivals(bench)
-    _search(comparison, AUTHORIZATION, CLIENT_TOKEN, arrivals, TOKEN)
+    _search(comparison, AUTHORIZATION, _token(bench), arrivals, TOKEN)
     return comparison
 
 
@@ -85,10 +85,15 @@ def in_urls(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     _arrivals(bench)
     lines = [arrival.line for arrival in bench.through.server.journal.since()]
-    tokens = [CLIENT_TOKEN, UPSTREAM_TOKEN]
+    tokens = [_token(bench), UPSTREAM_TOKEN]
     urls = [line for line in lines if any(_shows(token, line) for token in tokens)]
     comparison.one_of("URLs with a token", urls[:3], [[]], breaks=[QUERY])
     return comparison
+
+
+def _token(bench: RelayBench) -> str:
+    """Return the token that a client shows the relay: a declared one, else one that it ignores."""
+    return bench.facts.clients[0] if bench.facts.clients else CLIENT_TOKEN
 
 
 def _arrivals(bench: RelayBench) -> tuple[Client, Sequence[Arrival]]:
@@ -98,7 +103,7 @@ def _arrivals(bench: RelayBench) -> tuple[Client, Sequence[Arrival]]:
     not serve that client, or nothing arrives.
     """
     bench.needs_tool("echo")
-    headers = {AUTHORIZATION: f"Bearer {CLIENT_TOKEN}", **OTHERS}
+    headers = {AUTHORIZATION: f"Bearer {_token(bench)}", **OTHERS}
     client, journal = bench.through.client(headers), bench.through.server.journal
     if not isinstance(client, Client):
         raise NotApplicable("a client over stdio has no headers")

@@ -83,10 +83,13 @@ class Carrier(Protocol):
 class OverHttp:
     """Streamable HTTP, each exchange on a connection of its own."""
 
-    def __init__(self, url: str, transcript: Transcript) -> None:
-        """Send nothing yet."""
+    def __init__(
+        self, url: str, transcript: Transcript, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Send nothing yet; `headers` go with every request."""
         self.revision = ""
         self._url, self._transcript = url, transcript
+        self._own = dict(headers or {})
         self._session: str | None = None
         self._streams = itertools.count()
         self._running: set[Http] = set()
@@ -161,7 +164,7 @@ class OverHttp:
         in seconds.
         """
         accept = STREAM if method == "GET" else f"application/json, {STREAM}"
-        headers = [("Accept", accept), ("Content-Type", "application/json")]
+        headers = [("Accept", accept), ("Content-Type", "application/json"), *self._own.items()]
         if self.revision:
             headers.append(("MCP-Protocol-Version", self.revision))
         if self._session is not None:

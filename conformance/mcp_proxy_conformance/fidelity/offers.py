@@ -17,7 +17,7 @@ FEATURES = World(servers=(), id="features")
 STATELESS = World(servers=(), id="stateless")
 """A server of 2026-07-28 with the same features and data, as far as that revision has them."""
 NOTE, DATA, LATER = "memo://notes/1", "file:///data/blob%20%C3%BC.bin", "memo://notes/2?a=1&b=%2F"
-EMPTY = "memo://empty"
+EMPTY, WHOSE = "memo://empty", "memo://whose"
 MISSING = "memo://no-such-resource"
 COUNTED, ASKING = "memo://counted", "memo://asking"
 """Resources in no list whose text is another at each reading; the second asks first."""
@@ -234,6 +234,7 @@ def featured(tools: Sequence[bytes], era: Era = "handshake") -> Relayed:
                 f"late {case}": Answer(result=text, before=before, delay_s=LATE_S)
                 for case, before in told.items()
             },
+            "whose": Answer(result=b'{"content":[{"type":"text","text":"$client"}]}'),
             "slow": Answer(result=text, delay_s=SLOW_S),
             "late": Answer(result=text, delay_s=2 * LATE_S),
             "needing": Answer(result=text, needs="elicitation"),
@@ -275,6 +276,7 @@ def _others(era: Era) -> Mapping[str, Answer]:
             )
         },
         "resources/templates/list": _result({"resourceTemplates": TEMPLATES}),
+        f"resources/read {WHOSE}": _result({"contents": [{"uri": WHOSE, "text": "$client"}]}),
         **{f"resources/read {uri}": _result({"contents": found}) for uri, found in READS.items()},
         f"resources/read {COUNTED}": _result({"contents": [counted]}),
         f"resources/read {ASKING}": replace(

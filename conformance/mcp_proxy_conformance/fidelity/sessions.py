@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.clients_apart import http_client
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
-from mcp_proxy_conformance.fidelity.offers import TELLING
+from mcp_proxy_conformance.fidelity.offers import TELLING, WHOSE, notification
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.way_back import MAY_ARRIVE_S, needs_messages
+from mcp_proxy_conformance.targets.relay import AUTHORIZATION
+from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.upstream.relayed import digest
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Client
@@ -23,7 +29,12 @@ from mcp_proxy_conformance.wire.response import Event
 from mcp_proxy_conformance.wire.session import ACKNOWLEDGED, NOT_FOUND, SESSION_ID, STREAM
 
 UNKNOWN, REPLAY = "RLY.apart.session.unknown", "RLY.apart.session.replay"
-CURSOR = "RLY.apart.session.cursor"
+CURSOR, FOREIGN = "RLY.apart.session.cursor", "RLY.apart.session.foreign"
+CACHE = "RLY.apart.cache"
+NO_CLIENTS = (
+    "the relay declares no credentials of clients; to have it judged, write the bearer tokens of"
+    " two users into `clients` of [relay]"
+)
 ENDS_S = 10.0
 STREAMS = ("a resumed stream", "another stream")
 """Ids and progress tokens of two calls of one client, whose streams are resumed."""
@@ -94,6 +105,110 @@ def cursors(bench: RelayBench) -> Comparison:
     return comparison
 
 
+def foreign(bench: RelayBench) -> Comparison:
+    """Use the session of one user with the credentials of another: by POST, GET and DELETE.
+
+    No call may be answered or executed, no message come, and the session must go on. Raises
+    NotApplicable without declared clients, over stdio, without sessions, or if the relay asks for
+    no credentials; Inconclusive if it does not serve both users.
+    """
+    owner = _of_user(bench, 0)
+    _of_user(bench, 1)
+    if bench.facts.stateless or owner.session is None:
+        raise NotApplicable("the relay gives its clients no sessions")
+    needs_messages(bench)
+    comparison = Comparison()
+    server, place = bench.through.server, "by another user, in the session of a client"
+    mark = server.journal.mark()
+    params = {"name": bench.through.name_of(TELLING), "arguments": {"case": "foreign"}}
+    call = dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    answer = _exchanged(bench, owner, "POST", call, user=1)
+    shown = "a result" if answer is not None and _has_result(answer) else "no result"
+    comparison.one_of(f"the answer to a call {place}", shown, ["no result"], breaks=[FOREIGN])
+    calls = len(server.journal.calls(mark))
+    comparison.one_of(f"executions of a call {place}", calls, [0], breaks=[FOREIGN])
+    news = notification("notifications/tools/list_changed")
+    heard = _heard(
+        bench, owner, (), user=1, begun=lambda: bench.relay.hub.run(server.talk.tell(news))
+    )
+    comparison.one_of(f"messages heard {place}", len(heard), [0], breaks=[FOREIGN])
+    _exchanged(bench, owner, "DELETE", user=1)
+    own = _exchanged(bench, owner, "POST", call)
+    shown = "a result" if own is not None and _has_result(own) else "no result"
+    comparison.one_of(
+        "the answer to a call of the client, after DELETE by another user", shown, ["a result"],
+        breaks=[FOREIGN],
+    )  # fmt: skip
+    return comparison
+
+
+def cached(bench: RelayBench) -> Comparison:
+    """List, call and read as two users whose credentials the upstream gets, and answers by.
+
+    What is answered to the first may not be given to the second. Raises NotApplicable without
+    declared clients, if the relay does not declare that it forwards their credentials, or if the
+    upstream does not get them.
+    """
+    if AUTHORIZATION.lower() not in map(str.lower, bench.facts.forwards):
+        why = "the upstream is not shown who asks; it is if `forwards` in [relay] has authorization"
+        raise NotApplicable(why, cause="not_declared")
+    comparison = Comparison()
+    clients = [_of_user(bench, number) for number in (0, 1)]
+    needs_messages(bench)
+    tags = [digest(bench.facts.shown(number)[AUTHORIZATION]).decode() for number in (0, 1)]
+    call = {"name": bench.through.name_of(TELLING), "arguments": {"case": "whose"}}
+    acts: Mapping[str, Mapping[str, Any]] = {
+        "tools/list": {}, "tools/call": call, "resources/read": {"uri": WHOSE},
+    }  # fmt: skip
+    for method, params in acts.items():
+        texts = [
+            json.dumps(
+                exact_json.plain(bench.through.asked(method, dumps(params), client=each).value)
+            )
+            for each in clients
+        ]
+        if tags[0] in texts[0]:
+            shown = "the first user's" if tags[0] in texts[1] else "not the first user's"
+            comparison.one_of(
+                f"what the second user gets of {method}", shown, ["not the first user's"],
+                breaks=[CACHE],
+            )  # fmt: skip
+    if not comparison.looked:
+        raise NotApplicable("the upstream does not get the credentials of the clients")
+    return comparison
+
+
+def _of_user(bench: RelayBench, number: int) -> Client:
+    """Return a client with a session and the credentials of the first (0) or second user.
+
+    Raises NotApplicable without declared clients, over stdio, or if any credentials will do;
+    Inconclusive if it is not served.
+    """
+    if not bench.facts.clients:
+        raise NotApplicable(NO_CLIENTS, cause="not_declared")
+    if not bench.relay.launched.url:
+        raise NotApplicable("a relay over stdio has one client")
+    try:
+        bench.through.client({AUTHORIZATION: "Bearer of-nobody-known"}).open()
+    except (Unreachable, ProtocolFault):
+        pass
+    else:
+        raise NotApplicable("the relay serves a client with any credentials")
+    client = bench.through.client(bench.facts.shown(number))
+    try:
+        client.open()
+    except (Unreachable, ProtocolFault) as fault:
+        raise Inconclusive(f"the relay does not serve a declared client: {fault}") from None
+    assert isinstance(client, Client)
+    return client
+
+
+def _has_result(response: HttpResponse) -> bool:
+    """Whether a response has a JSON-RPC result."""
+    texts = [event.data for event in response.events] or [response.body]
+    return any(b'"result"' in text for text in texts)
+
+
 def _status_after_end(bench: RelayBench, side: Side) -> int:
     """Return the HTTP status of a request in a session that its client has ended.
 
@@ -111,10 +226,14 @@ def _status_after_end(bench: RelayBench, side: Side) -> int:
 
 
 def _exchanged(
-    bench: RelayBench, client: Client, method: str, body: bytes = b""
+    bench: RelayBench, client: Client, method: str, body: bytes = b"", user: int = 0
 ) -> HttpResponse | None:
-    """Send one HTTP request in the session of a client; return the response, None without one."""
+    """Send one HTTP request in the session of a client; return the response, None without one.
+
+    It is sent with the credentials of the first (0) or second user, if the relay declares any.
+    """
     headers = [("Accept", f"application/json, {STREAM}"), ("Content-Type", "application/json")]
+    headers += [*bench.facts.shown(user).items()]
     headers += [("MCP-Protocol-Version", client.revision), (SESSION_ID, client.session or "")]
     http = Http(client.url, bench.relay.transcript)
     try:
@@ -143,9 +262,18 @@ def _streamed(bench: RelayBench, client: Client, name: str) -> Sequence[Event]:
 
 
 def _resumed(bench: RelayBench, client: Client, last_id: str) -> set[bytes]:
-    """Resume a stream after an event, in the session of a client; return the data that comes.
+    """Resume a stream after an event, in the session of a client; return the data that comes."""
+    return _heard(bench, client, [("Last-Event-ID", last_id.encode().decode("latin-1"))])
 
-    It is read for half a second at most.
+
+def _heard(
+    bench: RelayBench, client: Client, more: Sequence[tuple[str, str]], user: int = 0,
+    begun: Callable[[], object] = bool,
+) -> set[bytes]:  # fmt: skip
+    """Listen in the session of a client, with a user's credentials; return the data that comes.
+
+    It is read for half a second at most; `more` are further headers, `begun` is called once it is
+    answered.
     """
     data = set[bytes]()
 
@@ -156,10 +284,18 @@ def _resumed(bench: RelayBench, client: Client, last_id: str) -> set[bytes]:
 
     headers = [("Accept", STREAM), ("MCP-Protocol-Version", client.revision)]
     headers += [(SESSION_ID, client.session)] if client.session else []
-    headers += [("Last-Event-ID", last_id.encode().decode("latin-1"))]
+    headers += [*bench.facts.shown(user).items(), *more]
     http = Http(client.url, bench.relay.transcript)
-    with contextlib.suppress(Unreachable, ProtocolFault), contextlib.closing(http):
-        http.exchange("GET", b"", headers, note="resume", timeout=MAY_ARRIVE_S, until=until)
+
+    def listen() -> None:
+        """Take every event until the time is up, or the stream ends."""
+        with contextlib.suppress(Unreachable, ProtocolFault), contextlib.closing(http):
+            http.exchange("GET", b"", headers, note="listen", timeout=MAY_ARRIVE_S, until=until)
+
+    with ThreadPoolExecutor(1) as crew:
+        listening = crew.submit(listen)
+        poll(lambda: http.is_answering or listening.done(), bool, MAY_ARRIVE_S)
+        begun()
     return data
 
 

@@ -65,7 +65,7 @@ def _stages() -> Mapping[str, Relayed]:
     return {
         RELAYED.id: relayed,
         GENERATED.id: relayed,
-        FEATURES.id: featured([tool("echo"), tool(TELLING)]),
+        FEATURES.id: featured([tool("echo"), tool(TELLING, description="It tells $client.")]),
         STATELESS.id: featured(
             [tool("echo"), tool(TELLING), tool("marked", schema=MARKED)], "stateless"
         ),

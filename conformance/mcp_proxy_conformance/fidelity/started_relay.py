@@ -186,7 +186,8 @@ class StartedRelay:
         ProtocolFault for the stateless era over stdio, which the suite does not speak.
         """
         if self.launched.url:
-            return self._client(self.launched.url, headers, wire)
+            shown = self.target.facts.shown() | dict(headers)
+            return self._client(self.launched.url, shown, wire)
         if wire == "stateless":
             raise ProtocolFault("handshake", "a relay that serves HTTP", "one over stdio")
         return StdioClient(
@@ -201,14 +202,16 @@ class StartedRelay:
 
     def stateless(self, side: Side) -> StatelessClient:
         """Return a new client of 2026-07-28 on a way over HTTP, which the caller closes."""
-        url = self.launched.url if side is self.through else side.server.url
-        return StatelessClient(url, self.transcript)
+        if side is self.through:
+            return StatelessClient(self.launched.url, self.transcript, self.target.facts.shown())
+        return StatelessClient(side.server.url, self.transcript)
 
     def carrier(self, side: Side) -> Carrier:
         """Return a new transport of a client to a way; one over stdio has a relay of its own."""
         url = side.server.url if side is self.direct else self.launched.url
         if url:
-            return OverHttp(url, self.transcript)
+            shown = self.target.facts.shown() if side is self.through else {}
+            return OverHttp(url, self.transcript, shown)
         return OverStdio(self.launched.command, self._env, self.transcript)
 
     def answer_as(self, case: RelayCase) -> None:

@@ -147,9 +147,12 @@ class Exchange:
 class StatelessClient:
     """A client of 2026-07-28; each request has a connection of its own."""
 
-    def __init__(self, url: str, transcript: Transcript) -> None:
-        """Send nothing yet."""
+    def __init__(
+        self, url: str, transcript: Transcript, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Send nothing yet; `headers` go with every request."""
         self._url, self._transcript = url, transcript
+        self._own = dict(headers or {})
         self._begun: list[Exchange] = []
 
     def begin(
@@ -165,7 +168,7 @@ class StatelessClient:
         stated = meta() if own_meta is None else own_meta
         own_id = fresh_id()
         body = dumps({**(params or {}), "_meta": stated})
-        fitting = [*STANDING, *revisions.stateless_headers(method, body)]
+        fitting = [*STANDING, *self._own.items(), *revisions.stateless_headers(method, body)]
         chosen = overridden(fitting, {k: v for k, v in (headers or {}).items() if v is not None})
         left_out = {name.lower() for name, value in (headers or {}).items() if value is None}
         exchange = Exchange(

@@ -15,7 +15,7 @@ import msgspec
 from mcp_proxy_conformance.catalogue.bounded import nests_deeper, read_toml
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface, ToolTemplate
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES, UpstreamPlace
-from mcp_proxy_conformance.targets.relay import PLACEHOLDERS, SECOND, RelayFacts
+from mcp_proxy_conformance.targets.relay import PLACEHOLDERS, SECOND, SHORTEST_TOKEN, RelayFacts
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -327,7 +327,13 @@ def _check_relay(described: Description, place: str) -> None:
             f"{place}: the relay's command names no upstream; put {{upstream_url}} where it takes"
             " a URL, or {upstream} where it takes a command line"
         )
-    several = described.relay.several if described.relay is not None else ()
+    facts = described.relay or RelayFacts()
+    several, clients = facts.several, facts.clients
+    if clients and (len({*clients}) < 2 or min(map(len, clients)) < SHORTEST_TOKEN):  # noqa: PLR2004
+        raise BadTarget(
+            f"{place}: clients are the bearer tokens of two users or more, each of"
+            f" {SHORTEST_TOKEN} characters at least"
+        )
     if several and not any(SECOND in word for word in several):
         raise BadTarget(
             f"{place}: the command line `several` names no second upstream; put {{upstream_url_2}}"

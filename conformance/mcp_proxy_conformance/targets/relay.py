@@ -18,9 +18,11 @@ PORT, UPSTREAM, UPSTREAM_URL = "{port}", "{upstream}", "{upstream_url}"
 UPSTREAM_TOKEN = "{upstream_token}"  # noqa: S105 - a placeholder
 SECOND = "_2}"
 """The end of a placeholder of the second upstream, such as `{upstream_url_2}`."""
+OWN_CLIENTS = ("canary/of+the-client-c1a55e=", "canary/of+another-client-42b09d=")
 OWN_RELAY = (
     sys.executable, "-m", "mcp_relay_reference", "--port", PORT, "--upstream-url", UPSTREAM_URL,
     "--upstream-header", f"Authorization: Bearer {UPSTREAM_TOKEN}",
+    *(word for token in OWN_CLIENTS for word in ("--client-token", token)),
 )  # fmt: skip
 """The bundled reference relay, over HTTP on both sides."""
 OWN_SEVERAL = (
@@ -28,7 +30,10 @@ OWN_SEVERAL = (
     "--upstream-header", f"Authorization: Bearer {UPSTREAM_TOKEN.replace('}', SECOND)}",
 )  # fmt: skip
 """The bundled reference relay of two upstreams."""
+AUTHORIZATION = "Authorization"
 READY_S, EXAMPLES = 20.0, 60
+SHORTEST_TOKEN = 12
+"""Characters of a client's token, which is searched for in what reaches the upstream."""
 PLACEHOLDERS = (UPSTREAM, UPSTREAM_URL)
 """One of them has to be in the command line of a relay."""
 
@@ -40,7 +45,8 @@ class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     `prefix` stands before each tool's name, `pages_joined` listings come as one page, `filters` are
     tools that it leaves out, `forwards` the client's headers that it sends on; no request or no
     notification of the upstream reaches its client; and it keeps no sessions (`stateless`).
-    `several` is the command line that starts it in front of two upstreams.
+    `several` is the command line that starts it in front of two upstreams, `clients` are the bearer
+    tokens of two users, of which its clients show one.
     """
 
     url: str = "http://127.0.0.1:{port}/mcp"
@@ -52,6 +58,11 @@ class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     no_notifications: bool = False
     stateless: bool = False
     several: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+
+    def shown(self, number: int = 0) -> dict[str, str]:
+        """Return the headers by which a client is authorized as the first (0) or another user."""
+        return {AUTHORIZATION: f"Bearer {self.clients[number]}"} if self.clients else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +120,12 @@ def relay_target(
         """Raise AdapterError: a relay has no stages, and is started by other means."""
         raise AdapterError("a relay has no stages")
 
+    declared = facts or RelayFacts()
+    if not command:
+        declared = msgspec.structs.replace(declared, clients=OWN_CLIENTS)
     return RelayTarget(
         kind="relay", make=none, command=tuple(command) or OWN_RELAY, capabilities=frozenset(),
-        facts=facts or RelayFacts(), **({"ready_s": READY_S} | members),
+        facts=declared, **({"ready_s": READY_S} | members),
     )  # fmt: skip
 
 

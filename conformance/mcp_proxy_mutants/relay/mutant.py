@@ -6,11 +6,12 @@ from typing import Any
 
 from mcp_proxy_mutants.relay.changed import Around, Down, Up, by_message
 from mcp_relay_reference.front import Front
+from mcp_relay_reference.guard import Guard
 from mcp_relay_reference.remote import Remote
 
 Make = Callable[[], Around]
 """Makes a filter, with any state of its own, whenever a relay is started."""
-MakeFront = Callable[[Remote], Front]
+MakeFront = Callable[[Remote], Front | Guard]
 """Makes the front of a relay, which its clients speak to, from the way to its upstream."""
 MakeRemote = Callable[[Sequence[tuple[str, Mapping[str, str]]]], Remote]
 """Makes the way to upstreams from their URLs, each with the headers that only the relay sends."""

@@ -165,3 +165,25 @@ def test_a_cursor_of_another_client_shows_ones_own_tools(bench: RelayBench) -> N
     cursors, or if both clients are shown the same tools.
     """
     sessions.cursors(bench).conclude()
+
+
+@requirement("RLY.apart.session.foreign")
+@on(FEATURES)
+def test_a_session_is_of_no_use_to_another_user(bench: RelayBench) -> None:
+    """With another user's credentials, a session gives no answer and no message, and is not ended.
+
+    POST, GET and DELETE are tried. Not applicable without declared clients, over stdio, without
+    sessions, or if the relay serves any credentials.
+    """
+    sessions.foreign(bench).conclude()
+
+
+@requirement("RLY.apart.cache")
+@on(FEATURES)
+def test_an_answer_is_not_given_to_another_user(bench: RelayBench) -> None:
+    """What the upstream answered to one user's list, call or read is not given to another.
+
+    Not applicable without declared clients, or unless the relay declares that it forwards their
+    credentials.
+    """
+    sessions.cached(bench).conclude()

@@ -128,10 +128,10 @@ def _cancelling_all(*, by_end: bool) -> Around:
     return around
 
 
-def _shared_answers(methods: tuple[str, ...]) -> Around:
+def shared_answers(methods: tuple[str, ...], header: str = "") -> Around:
     """Return a filter that answers equal requests of these methods as the first one, of any client.
 
-    Requests are equal if method and params are, `_meta` aside.
+    Requests are equal if method and params are, `_meta` aside, and that header, if any.
     """
     kept: dict[bytes, Got] = {}
 
@@ -141,7 +141,8 @@ def _shared_answers(methods: tuple[str, ...]) -> Around:
         if message.get("method") not in methods:
             return await forward(sent)
         params = without(message.get("params") or {}, "_meta")
-        key = write({"method": message["method"], "params": params})
+        whose = sent.headers.get(header, "")
+        key = write({"method": message["method"], "params": params, "whose": whose})
         if key not in kept:
             kept[key] = await forward(sent)
         answer = kept[key].message | {"id": message["id"]}
@@ -306,24 +307,5 @@ MUTANTS = (
         "A change goes out on all streams of its client.",
         "RLY.apart.session.broadcast",
         make=lambda: _doubled("notifications/tools/list_changed"),
-    ),
-    relay_mutant(
-        "relay-caches-lists-for-all",
-        "Lists of tools are kept for all clients.",
-        "RLY.apart.cache",
-        make=lambda: _shared_answers(("tools/list",)),
-    ),
-    relay_mutant(
-        "relay-caches-reads-for-all",
-        "Resources that were read are kept for all clients.",
-        "RLY.apart.cache",
-        make=lambda: _shared_answers(("resources/list", "resources/read")),
-    ),
-    relay_mutant(
-        "relay-caches-calls-for-all",
-        "Calls are answered for all clients as for the first.",
-        "RLY.apart.cache",
-        "RLY.up.once.equal",
-        make=lambda: _shared_answers(("tools/call",)),
     ),
 )

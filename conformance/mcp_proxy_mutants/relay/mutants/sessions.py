@@ -1,10 +1,16 @@
 """Mutants that let one client use what belongs to another's session: streams, news of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from mcp_proxy_mutants.relay.changed import Around, Forward, Got, Sent
 from mcp_proxy_mutants.relay.fronts import Numbered, Resuming
 from mcp_proxy_mutants.relay.mutant import relay_mutant
-from mcp_proxy_mutants.relay.mutants.clients import misrouted
+from mcp_proxy_mutants.relay.mutants.clients import misrouted, shared_answers
+from mcp_proxy_mutants.relay.mutants.credentials import forwards_credentials
+from mcp_relay_reference.front import Front
+from mcp_relay_reference.guard import Guard
+from mcp_relay_reference.remote import Remote
 
 COMPLETE = "notifications/elicitation/complete"
 
@@ -26,7 +32,84 @@ def _of_that_client(sent: Sequence[Numbered], last: int, session: str) -> Sequen
     return [each for each in sent[last + 1 :] if each.session == session]
 
 
+class _Unbound(Guard):
+    """A session can be used by any client that is known."""
+
+    def owns(self, method: str, mark: bytes, own: bytes) -> bool:
+        """Return True: the id is enough."""
+        del method, mark, own
+        return True
+
+
+class _BoundCalls(Guard):
+    """A session is bound to its owner for POST alone."""
+
+    def owns(self, method: str, mark: bytes, own: bytes) -> bool:
+        """Return whether the session is the client's, or nothing is posted."""
+        return method != "POST" or mark == own
+
+
+def _showing_and_sharing(*methods: str) -> Around:
+    """Return a filter that sends the client's token on, and keeps answers for all clients."""
+    shared, shown = shared_answers(methods), forwards_credentials()
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Answer from what is kept, else forward with the token."""
+        return await shared(sent, lambda each: shown(each, forward))
+
+    return around
+
+
+USERS = ("token-of-the-first-user", "token-of-the-second-user")
+FORWARDING: Mapping[str, Any] = {"clients": USERS, "forwards": ["authorization", "cookie"]}
+"""Declarations of a relay of two users, which shows the upstream who asks."""
+
+
+def guarded(remote: Remote) -> Guard:
+    """Return a front that serves the two users."""
+    return Guard(Front(remote), USERS)
+
+
 MUTANTS = (
+    relay_mutant(
+        "relay-binds-no-session",
+        "A client may use the session of another.",
+        "RLY.apart.session.foreign",
+        front=lambda remote: _Unbound(Front(remote), USERS),
+        clients=USERS,
+    ),
+    relay_mutant(
+        "relay-lets-others-end-sessions",
+        "A client may listen in the session of another, and end it.",
+        "RLY.apart.session.foreign",
+        front=lambda remote: _BoundCalls(Front(remote), USERS),
+        clients=USERS,
+    ),
+    relay_mutant(
+        "relay-caches-lists-for-all",
+        "Lists of tools are kept for all clients.",
+        "RLY.apart.cache",
+        make=lambda: _showing_and_sharing("tools/list"),
+        front=guarded,
+        **FORWARDING,
+    ),
+    relay_mutant(
+        "relay-caches-reads-for-all",
+        "Resources that were read are kept for all clients.",
+        "RLY.apart.cache",
+        make=lambda: _showing_and_sharing("resources/list", "resources/read"),
+        front=guarded,
+        **FORWARDING,
+    ),
+    relay_mutant(
+        "relay-caches-calls-for-all",
+        "Calls are answered for all clients as for the first.",
+        "RLY.apart.cache",
+        "RLY.up.once.equal",
+        make=lambda: _showing_and_sharing("tools/call"),
+        front=guarded,
+        **FORWARDING,
+    ),
     relay_mutant(
         "relay-replays-every-stream",
         "A resumed stream brings all later messages of all clients.",

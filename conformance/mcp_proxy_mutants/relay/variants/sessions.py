@@ -9,6 +9,9 @@ from mcp_proxy_mutants.relay.changed import Around, Forward, Got, Sent
 from mcp_proxy_mutants.relay.fronts import Endless, Numbered, Resuming
 from mcp_proxy_mutants.relay.json_text import Json, write
 from mcp_proxy_mutants.relay.mutant import relay_variant
+from mcp_proxy_mutants.relay.mutants.clients import shared_answers
+from mcp_proxy_mutants.relay.mutants.credentials import forwards_credentials
+from mcp_proxy_mutants.relay.mutants.sessions import FORWARDING, USERS, guarded
 from mcp_relay_reference.remote import Unreachable
 
 WAITS_S = 40.0
@@ -95,7 +98,33 @@ def _patient() -> Around:
     return around
 
 
+def _showing_and_keeping() -> Around:
+    """Return a filter that sends the client's token on, and keeps what each client has read."""
+    kept, shown = shared_answers(("resources/read",), "authorization"), forwards_credentials()
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Answer from what is kept, else forward with the token."""
+        return await kept(sent, lambda each: shown(each, forward))
+
+    return around
+
+
 VARIANTS = (
+    relay_variant(
+        "relay-serves-two-users",
+        "Clients need a token, and have sessions of their own.",
+        "relay-without-authorization",
+        front=guarded,
+        clients=USERS,
+    ),
+    relay_variant(
+        "relay-keeps-reads-of-each",
+        "What a client has read is kept for it; the upstream is shown who asks.",
+        "relay-caches",
+        make=_showing_and_keeping,
+        front=guarded,
+        **FORWARDING,
+    ),
     relay_variant(
         "relay-resumes-streams",
         "A client may resume a stream of its own.",
