@@ -11,6 +11,7 @@ from mcp_proxy_conformance.fidelity.inputs import CAPABILITIES, GIVEN
 from mcp_proxy_conformance.fidelity.offers import ASKING, COUNTED, NOTE
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import meta
+from mcp_proxy_conformance.targets.relay import AUTHORIZATION
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
@@ -18,7 +19,7 @@ PRIVATE, KEPT, PAGES = "RLY.era.cache.private", "RLY.era.cache.kept", "RLY.era.c
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 MOST_PAGES = 20
 TOKENS = ("Bearer canary-one-5d1f", "Bearer canary-two-90ac")
-"""The credentials of two clients."""
+"""The credentials of two clients of a relay that declares none."""
 
 
 def private_results(bench: RelayBench) -> Comparison:
@@ -33,7 +34,7 @@ def private_results(bench: RelayBench) -> Comparison:
         (COUNTED, "what nobody else has got"),
         (ASKING, "a question, or an error"),
     ):
-        texts = [_read(bench, uri, token) for token in TOKENS]
+        texts = [_read(bench, uri, user) for user in (0, 1)]
         if None in texts:
             continue
         comparison.truth(f"{uri}, read by the second client", texts[1], holds=texts[0] != texts[1],
@@ -92,19 +93,19 @@ def page_scopes(bench: RelayBench) -> Comparison:
     return comparison
 
 
-def _read(bench: RelayBench, uri: str, token: str) -> str | None:
-    """Read a resource with that Authorization, by a retry if it asks; return its text.
+def _read(bench: RelayBench, uri: str, user: int) -> str | None:
+    """Read a resource as the first (0) or second user, by a retry if it asks; return its text.
 
     Of a client that is asked the text is that of the first reading, and "" if it only is asked now.
     None if it is refused.
     """
     with closing(bench.relay.stateless(bench.through)) as client:
         own = {"own_meta": meta(clientCapabilities=CAPABILITIES)}
-        headers = {"Authorization": token}
+        headers = bench.facts.shown(user) or {AUTHORIZATION: TOKENS[user]}
         result = client.ask("resources/read", {"uri": uri}, headers=headers, **own).answer
         shown: Any = result.get("result")
         if isinstance(shown, dict) and shown.get("inputRequests"):
-            if token == TOKENS[1]:
+            if user:
                 return ""
             params = {
                 "uri": uri,
