@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from mcp_proxy_conformance.cli.run_setup import PROCESSES
+
 TOP = Path(__file__).parents[2]
 ACTION = TOP / ".github" / "actions" / "conformance" / "action.yml"
 _EXPRESSION = re.compile(r"\$\{\{ *([a-z.-]+) *\}\}")
@@ -88,9 +90,11 @@ class Job:
     def _environment(self, files: Mapping[str, Path]) -> dict[str, str]:
         """Return a runner's environment variables.
 
-        They are PATH and HOME of this process, these files and the job's folders.
+        They are PATH, HOME and PROCESSES of this process, these files and the job's folders.
         """
-        kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        kept = {
+            name: os.environ[name] for name in ("PATH", "HOME", PROCESSES) if name in os.environ
+        }
         return kept | {
             "CI": "true",
             "GITHUB_ACTIONS": "true",

@@ -9,22 +9,26 @@ from functools import partial
 from typing import Any
 
 from mcp_proxy_conformance.targets.launch import REFERENCE, Launch
+from mcp_proxy_conformance.targets.warm_host_program import host
 from mcp_proxy_mutants.fresh import fresh
 from mcp_proxy_mutants.proxy.mutants import mutants
 from mcp_proxy_reference import __main__ as program
 from mcp_proxy_reference.protocol import Protocol
 
+HOST = "host"
+
 
 def with_faults(*names: str) -> Launch:
     """Return a Launch of the reference with the mutants of these ids, to replace `REFERENCE`.
 
-    It runs this file as a program.
+    It runs this file as a program, or as the host of such programs.
     """
-    return replace(REFERENCE, command=(sys.executable, __file__, *names, "--"), host=())
+    command = (sys.executable, __file__, *names, "--")
+    return replace(REFERENCE, command=command, host=(*command, HOST))
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the reference's command line with every mutant that is named before `--`.
+    """Run the reference's command line, or its host, with every mutant that is named before `--`.
 
     Their `reply` decisions are applied one over the other.
     """
@@ -45,7 +49,10 @@ def main(arguments: Sequence[str]) -> None:
             return await respond()
 
     program.__dict__["Protocol"] = Faulty
-    program.main(arguments[at + 1 :])
+    if arguments[at + 1 :] == [HOST]:
+        host()
+    else:
+        program.main(arguments[at + 1 :])
 
 
 if __name__ == "__main__":

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -171,22 +168,18 @@ def test_a_run_can_end_at_its_first_failure(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("words", "heard"), [([], 1), (["--quiet"], 0), (["--verbose"], 1)])
 def test_progress_is_a_few_plain_lines_where_there_is_no_terminal(
-    words: list[str], heard: int, tmp_path: Path
+    words: list[str], heard: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a terminal, standard error has the number of checks, in plain lines.
 
     With --quiet it has not, and standard output is one line.
     """
-    check = ["--check", "limits-11-at-10", "--out", "out"]
-    command = [sys.executable, "-m", "mcp_proxy_conformance", "run", "reference", *check, *words]
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
 
-    done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100,
-        env={name: value for name, value in os.environ.items() if name != "FORCE_COLOR"},
-    )  # fmt: skip
+    done, _ = run(tmp_path, "reference", "--check", "limits-11-at-10", *words)
 
     counts = [line for line in done.stderr.splitlines() if line.startswith("1 of 1 checks, 0:")]
-    assert (done.returncode, len(counts)) == (0, heard)
-    assert done.stdout.splitlines()[-1].endswith("; report: out/report.json")
+    assert (done.exit_code, len(counts)) == (0, heard)
+    assert done.stdout.splitlines()[-1].endswith(f"; report: {tmp_path / 'report.json'}")
     assert "\x1b" not in done.stdout + done.stderr
     assert (len(done.stdout.splitlines()) == 1) is ("--quiet" in words)
