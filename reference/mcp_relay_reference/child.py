@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from mcp_relay_reference import message
 from mcp_relay_reference.message import Message
+from mcp_relay_reference.remote import Unreachable
 
 ENDS_S = 2.0
 WAITING = 1_000
@@ -36,10 +37,13 @@ class Child:
 
     @staticmethod
     async def start(command: Sequence[str]) -> "Child":
-        """Start the upstream's program; raises OSError if that is impossible."""
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=PIPE, start_new_session=True, limit=message.MOST_BYTES
-        )
+        """Start the upstream's program; raises Unreachable if that is impossible."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=PIPE, stdout=PIPE, start_new_session=True, limit=message.MOST_BYTES
+            )
+        except OSError:
+            raise Unreachable("The upstream server cannot be started.") from None
         return Child(process)
 
     @property
@@ -137,6 +141,9 @@ class Child:
             for token, stream in self._streams.values():
                 if token is not None and token == came.token:
                     stream.put_nowait(came)
+            return
+        if came.subscription in self._streams:
+            self._streams[came.subscription][1].put_nowait(came)
             return
         if self._listening is not None:
             self._listening.put_nowait(came)

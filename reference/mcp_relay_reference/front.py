@@ -49,7 +49,7 @@ class Front:
         self._children: dict[str, Child | stateless.Bridge] = {}
         self._remote_ids: dict[str, str] = {}
         self._translated = handshake.Translated(upstream)
-        self._stateless = stateless.OfRemote(upstream) if isinstance(upstream, Remote) else None
+        self._stateless = stateless.upstream_of(upstream)
         self._versions: Sequence[str] | None = None
         self._probing = asyncio.Lock()
 
@@ -80,6 +80,7 @@ class Front:
     async def close(self) -> None:
         """End every session with its process, and the connections to an upstream over HTTP."""
         await self._translated.close()
+        await self._stateless.close()
         await asyncio.gather(*(child.close() for child in self._children.values()))
         if isinstance(self._upstream, Remote):
             await self._upstream.close()
@@ -98,17 +99,19 @@ class Front:
             body = message.failure(sent.id, refusal.code, refusal.text, refusal.data)
             await _reply(send, refusal.status, body)
             return
-        if isinstance(self._upstream, Remote) and eras.STATELESS in await self._served():
+        is_stateless = eras.STATELESS in await self._served()
+        if isinstance(self._upstream, Remote) and is_stateless:
             gone = asyncio.create_task(_disconnected(receive))
             await _until(gone, _handed_on(self._upstream, request, send))
             return
 
         stream = Stream()
+        asked = self._stateless.ask(sent) if is_stateless else self._translated.asked(sent)
 
         async def ask() -> None:
             """Put what comes for the request on the stream."""
             try:
-                async with contextlib.aclosing(self._translated.asked(sent)) as answers:
+                async with contextlib.aclosing(asked) as answers:
                     async for came in answers:
                         stream.put_nowait(came)
             finally:
@@ -141,9 +144,11 @@ class Front:
         Raises Unreachable as long as it does not answer.
         """
         async with self._probing:
-            if self._versions is None and self._stateless is not None:
+            if self._versions is None:
                 self._versions = await stateless.versions_of(self._stateless)
-        return self._versions or ()
+                if not self._versions:
+                    await self._stateless.close()
+        return self._versions
 
     async def _by_http(
         self, upstream: Remote, request: Request, receive: Receive, send: Send
@@ -214,14 +219,11 @@ class Front:
         Raises Unreachable if it cannot be started.
         """
         child: Child | stateless.Bridge
-        if isinstance(self._upstream, Remote):
-            assert self._stateless is not None
-            child = stateless.Bridge(self._stateless)
+        if not await self._has_handshakes():
+            child = stateless.Bridge(stateless.upstream_of(self._upstream))
         else:
-            try:
-                child = await Child.start(self._upstream)
-            except OSError:
-                raise Unreachable("The upstream server cannot be started.") from None
+            assert not isinstance(self._upstream, Remote)
+            child = await Child.start(self._upstream)
         name = secrets.token_hex(16)
         self._children[name] = child
         return name, child

@@ -262,10 +262,7 @@ class Translated:
         if isinstance(self._upstream, Remote):
             session = OfRemote(self._upstream)
         else:
-            try:
-                session = OfChild(await Child.start(self._upstream))
-            except OSError:
-                raise Unreachable("The upstream server cannot be started.") from None
+            session = OfChild(await Child.start(self._upstream))
         hello = {
             "protocolVersion": HANDSHAKE[0],
             "capabilities": {},

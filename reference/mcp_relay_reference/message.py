@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 MOST_BYTES = 16 << 20
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 PARSE, INVALID, LOST = -32700, -32600, -32001
 
 
@@ -31,6 +32,12 @@ class Message(NamedTuple):
     def is_request(self) -> bool:
         """Whether the message asks for an answer: it has a method and an id."""
         return self.method is not None and self.id is not None
+
+    @property
+    def subscription(self) -> str:
+        """The id of the subscription that a notification belongs to, as JSON; null for none."""
+        meta = self.params.get("_meta")
+        return json.dumps(meta.get(SUBSCRIPTION) if isinstance(meta, dict) else None)
 
     def members(self, *path: str) -> dict[str, str]:
         """Return the members of the object at a path, as JSON texts; {} if there is no object."""

@@ -22,7 +22,7 @@ from mcp_relay_reference.message import Message
 from mcp_relay_reference.remote import Remote, Unreachable
 
 PROBED_S = 2.0
-PARAM = "mcp-param-"
+PARAM, CANCELLED = "mcp-param-", "notifications/cancelled"
 MODERN = {eras.MISMATCH, eras.UNSUPPORTED, -32021}
 """Codes by which an upstream since 2026-07-28 refuses a request."""
 OWN = {"resultType", "ttlMs", "cacheScope"}
@@ -124,30 +124,45 @@ class OfRemote:
 
 
 class OfChild:
-    """An upstream over stdio: one process for all clients, since no request rests on another."""
+    """An upstream over stdio: one process, which is started when it is asked, and again if it ends.
 
-    def __init__(self, child: Child) -> None:
-        """Keep the process, which nobody else speaks to."""
-        self._child = child
+    Requests have ids and progress tokens of the relay's own there. What names no request, such as a
+    log message, is dropped.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Keep the words of the command line; nothing is started yet."""
+        self._command = command
+        self._child: Child | None = None
+        self._starting = asyncio.Lock()
 
     async def ask(self, sent: Message) -> AsyncGenerator[Message]:
         """Write a request; yield what comes for it."""
-        stream = await self._child.send(sent)
+        async with self._starting:
+            if self._child is None or self._child.is_over:
+                self._child = await Child.start(self._command)
+        child, own_id = self._child, f'"relay/{next(IDS)}"'
+        meta = sent.members("params", "_meta")
+        if "progressToken" in meta:
+            meta["progressToken"] = own_id
+        params = message.text_of(sent.members("params") | {"_meta": message.text_of(meta)})
+        stream = await child.send(message.of(sent.members() | {"id": own_id, "params": params}))
         assert stream is not None
         is_over = False
         try:
             while (came := await stream.get()) is not None:
                 is_over = came.method is None
-                yield came
+                if (restored := _restored(sent, came)) is not None:
+                    yield restored
         finally:
             if not is_over:
-                params = f'{{"requestId":{sent.id}}}'
-                method = '"notifications/cancelled"'
-                await self._child.send(message.of({"method": method, "params": params}))
+                text = message.text_of({"requestId": own_id})
+                await child.send(message.of({"method": f'"{CANCELLED}"', "params": text}))
 
     async def close(self) -> None:
         """End the process."""
-        await self._child.close()
+        if self._child is not None:
+            await self._child.close()
 
 
 class Bridge:
@@ -170,7 +185,7 @@ class Bridge:
         """Take a client's message; return the stream of a request's answer, else None."""
         if sent.method is None and sent.id in self._asked:
             self._asked.pop(sent.id).set_result(sent)
-        elif sent.method == "notifications/cancelled":
+        elif sent.method == CANCELLED:
             cancelled = json.dumps(sent.params.get("requestId"))
             if cancelled in self._running:
                 self._running[cancelled].cancel()
@@ -191,9 +206,10 @@ class Bridge:
             stream.put_nowait(None)
 
     async def close(self) -> None:
-        """Cancel what is in progress."""
+        """Cancel what is in progress, and end the upstream."""
         for task in [*self._running.values()]:
             task.cancel()
+        await self._upstream.close()
 
     async def _serve(self, sent: Message, stream: Stream) -> None:
         """Put what comes for a request on its stream, then None; without an answer an error."""
@@ -279,6 +295,11 @@ class Bridge:
         return message.of(sent.members() | {"id": own_id, "params": message.text_of(params)})
 
 
+def upstream_of(upstream: Remote | Sequence[str]) -> OfRemote | OfChild:
+    """Return an upstream since 2026-07-28 at that URL, or of that command line."""
+    return OfRemote(upstream) if isinstance(upstream, Remote) else OfChild(upstream)
+
+
 async def versions_of(upstream: Upstream) -> Sequence[str]:
     """Return the versions that an upstream names when it is asked in 2026-07-28.
 
@@ -294,6 +315,20 @@ async def versions_of(upstream: Upstream) -> Sequence[str]:
             async for came in work:
                 found = json.loads(came.members("result").get("supportedVersions", "[]"))
     return found if STATELESS in found else ()
+
+
+def _restored(sent: Message, came: Message) -> Message | None:
+    """Return a message under the id, or the token, of the request it is for; None if for none."""
+    if came.method is None:
+        return message.of(came.members() | {"id": sent.id or "null"})
+    params, meta = came.members("params"), came.members("params", "_meta")
+    if came.method == "notifications/progress":
+        params["progressToken"] = sent.token or "null"
+    elif message.SUBSCRIPTION in meta:
+        params["_meta"] = message.text_of(meta | {message.SUBSCRIPTION: sent.id or "null"})
+    else:
+        return None
+    return message.of(came.members() | {"params": message.text_of(params)})
 
 
 def _down(sent: Message, came: Message) -> Message:

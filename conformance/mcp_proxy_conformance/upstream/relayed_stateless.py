@@ -109,10 +109,7 @@ class StatelessServer(RelayedServer):
         self.journal.add(arrived(method=method or request.method, taken=refused is None))
         if refused is not None:
             return refused
-        self._requests += 1
-        own = f"request-{self._requests}"
-        self._declare(own, message)
-        answering = asyncio.ensure_future(self._answered(message, own, events.send))
+        answering = asyncio.ensure_future(self._answered(message, "", events.send))
         try:
             while not (await asyncio.wait([answering], timeout=LOOK_S))[0]:
                 if reader.at_eof():
@@ -211,7 +208,13 @@ class StatelessServer(RelayedServer):
         return await super()._told(told, params, session, send)
 
     async def _answered(self, message: Any, session: str, send: Send) -> bytes:
-        """Return the answer to a message, empty if none is due; a subscription gets none."""
+        """Return the answer to a message, empty if none is due; a subscription gets none.
+
+        What the message states is that of a session of its own.
+        """
+        self._requests += 1
+        session = f"{session}/{self._requests}"
+        self._declare(session, message)
         if method_of(message) != "subscriptions/listen" or stateless_rules.meta_fault(message):
             return await super()._answered(message, session, send)
         wanted = message["params"].get("notifications")

@@ -259,6 +259,21 @@ def test_a_relay_of_older_revisions_is_accused_of_no_era(
     assert verdicts["RLY.era.meta.hop"] == "not_applicable"
 
 
+def test_upstreams_of_both_eras_are_judged_over_stdio(tmp_path: Path) -> None:
+    """The bundled relay passes every required clause on eras with an upstream over stdio.
+
+    Clauses on headers upstream are not applicable.
+    """
+    words = [sys.executable, "-m", "mcp_relay_reference", "--port", "{port}", "--", "{upstream}"]
+
+    report = reported(words, ["--only", "RLY.era"], tmp_path)
+
+    verdicts = {each["id"]: each["verdict"] for each in report["clauses"]}
+    assert set(verdicts.values()) <= {"pass", "not_applicable"}
+    passed = ["RLY.era.meta.hop", "RLY.era.elicit.crosses", "RLY.era.tools.handshake"]
+    assert {verdicts[name] for name in passed} == {"pass"}
+
+
 def test_a_session_id_of_the_upstream_is_no_secret_of_the_client(tmp_path: Path) -> None:
     """A relay that passes on the upstream's sessions and name is not accused, nor named after it.
 
