@@ -10,7 +10,7 @@ from mcp_proxy_conformance.fidelity.bench import RelayBench, argument_of, record
 from mcp_proxy_conformance.fidelity.offers import ARGUMENTS, COMPLETIONS, NOTE, TELLING
 from mcp_proxy_conformance.fidelity.side import Outcome, Side
 from mcp_proxy_conformance.fidelity.stateless_client import meta
-from mcp_proxy_conformance.fidelity.stateless_refusals import both
+from mcp_proxy_conformance.fidelity.stateless_refusals import NOT_EMPTY, both, not_served
 from mcp_proxy_conformance.upstream.relayed import Answer, Era
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
@@ -18,7 +18,7 @@ from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
-NOT_EMPTY, STABLE = "RLY.era.tools.not-empty", "RLY.era.tools.stable"
+STABLE = "RLY.era.tools.stable"
 TYPE, HINTS, VALUES = "RLY.era.tools.result-type", "RLY.era.tools.hints", "RLY.era.call.values"
 KNOWN_TYPES = ("complete", "input_required")
 SCOPES = ("public", "private")
@@ -90,9 +90,10 @@ def not_empty(bench: RelayBench) -> Comparison:
 def values(bench: RelayBench) -> Comparison:
     """Call in each pair of eras that is served; arguments and result keep their values.
 
-    Each call is executed once. Raises Inconclusive if the direct way does not show that.
+    Each call is executed once. A pair in which the call is refused is left out; NotApplicable if
+    it is refused in every one, Inconclusive if the direct way does not show a call.
     """
-    comparison = Comparison()
+    comparison, refused = Comparison(), []
     answer = Answer(result=GIVEN)
     for era in cells(bench):
         direct = bench.relay.direct_of(era)
@@ -100,14 +101,19 @@ def values(bench: RelayBench) -> Comparison:
             side.server.answers["values"] = answer
         if not _is_kept(direct, era):
             raise Inconclusive(f"the direct way ({era}) does not show a call")
-        arrived, shown = _called(bench.through, era)
+        arrived, answered, shown = _called(bench.through, era)
         place = f"a call by a client ({era}) of an upstream ({bench.upstream_era})"
+        if not arrived and answered.kind in ("error", "tool error"):
+            refused.append(f"{place}: {exact_json.plain(answered.value)!r:.200}")
+            continue
         comparison.one_of(f"{place}: executions", len(arrived), [1], breaks=[VALUES])
         for each in arrived[:1]:
             record(comparison, f"{place}: arguments", _sent(), each, (VALUES,))
         for name, value in exact_json.read(GIVEN):
             observed = exact_json.at(shown.document, ("result", name))
             record(comparison, f"{place}: {name}", value, observed, (VALUES,), additions=True)
+    if not comparison.looked:
+        raise NotApplicable(f"no call is taken ({'; '.join(refused)})", cause="not_declared")
     return comparison
 
 
@@ -169,7 +175,8 @@ def stable(bench: RelayBench) -> Comparison:
     if any(each != own[0] for each in own):
         raise Inconclusive("the direct way does not show equal lists")
     if not shown[0] or isinstance(shown[0], str):
-        raise Inconclusive(f"the relay lists no tools to a client of 2026-07-28: {shown[0]}")
+        why = f"the relay lists no tools to a client of 2026-07-28: {shown[0]}"
+        raise not_served(why)
     for number, each in enumerate(shown[1:], 2):
         comparison.truth(
             f"list {number} of {len(shown)}", each, holds=each == shown[0], allowed=shown[0],
@@ -199,19 +206,23 @@ def _tools(side: Side, client: Conversation) -> Any:
     return sorted(tools, key=lambda tool: str(tool.get("name")))
 
 
-def _called(side: Side, era: Era) -> tuple[Sequence[Any], Outcome]:
-    """Call with arguments, then for a result; return (the arguments that arrived, the outcome)."""
+def _called(side: Side, era: Era) -> tuple[Sequence[Any], Outcome, Outcome]:
+    """Call with arguments, then for a result.
+
+    Return (the arguments that arrived, the first outcome, the second one).
+    """
     stated = dumps(meta()) if era == "stateless" else b""
     mark = side.server.journal.mark()
     client = side.main_of(era)
-    side.call("echo", SENT, client=client, meta=stated)
+    answered = side.call("echo", SENT, client=client, meta=stated)
     arrived = [argument_of(call.raw) for call in side.server.journal.calls(mark)]
-    return arrived, side.call(TELLING, b'{"case":"values"}', client=client, meta=stated)
+    shown = side.call(TELLING, b'{"case":"values"}', client=client, meta=stated)
+    return arrived, answered, shown
 
 
 def _is_kept(side: Side, era: Era) -> bool:
     """Whether a way shows a call and its result as they are."""
-    arrived, shown = _called(side, era)
+    arrived, _, shown = _called(side, era)
     given = exact_json.at(shown.document, ("result", "structuredContent"))
     wanted = exact_json.at(exact_json.read(GIVEN), ("structuredContent",))
     return [*map(exact_json.plain, arrived)] == [exact_json.plain(_sent())] and given == wanted

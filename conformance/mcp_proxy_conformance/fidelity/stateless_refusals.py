@@ -32,7 +32,7 @@ from mcp_proxy_conformance.wire.session import STREAM
 VERSION, STATELESS = "RLY.era.tools.version", "RLY.era.call.stateless"
 FORM, RESERVED = "RLY.era.error.form", "RLY.era.error.reserved"
 MISMATCH, BEFORE = "RLY.era.headers.mismatch", "RLY.era.headers.before"
-NOT_FOUND = "RLY.features.resources.not-found"
+NOT_FOUND, NOT_EMPTY = "RLY.features.resources.not-found", "RLY.era.tools.not-empty"
 UNKNOWN_VERSIONS = ("1900-01-01", "2199-12-31")
 UNKNOWN_METHOD = "example.org/nothing"
 HEADER_MISMATCH = -32020
@@ -104,6 +104,11 @@ def both(bench: RelayBench) -> Iterator[tuple[StatelessClient, StatelessClient]]
         closing(relay.stateless(bench.through)) as shown,
     ):
         yield own, shown
+
+
+def not_served(reason: str) -> Inconclusive:
+    """Return the exception for a relay that serves clients of 2026-07-28, but not what is asked."""
+    return Inconclusive(reason, cause="other_clause", needs=(NOT_EMPTY,))
 
 
 def versions(bench: RelayBench) -> Comparison:
@@ -184,7 +189,7 @@ def reserved(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     with both(bench) as (own, shown):
         if "result" not in _echo(shown, bench.through.name_of("echo"), {}).answer:
-            raise Inconclusive("a call that nobody refuses has no result")
+            raise not_served("a call that nobody refuses has no result")
         for code in CODES:
             answer = Answer(error=dumps({"code": code, "message": "No.", "data": {"a": 1}}))
             for side in (bench.relay.modern, bench.through):
@@ -212,7 +217,7 @@ def headers(bench: RelayBench) -> Comparison:
         journal = bench.through.server.journal
         right = {NAME_HEADER: header_value(name)}
         if "result" not in _echo(shown, name, right).answer:
-            raise Inconclusive("a call whose headers fit is refused, too")
+            raise not_served("a call whose headers fit is refused, too")
         for misfit in MISFITS:
             place = ", ".join(f"{header}: {value}" for header, value in misfit.items())
             if _echo(own, "echo", misfit).status not in REFUSED:
@@ -243,7 +248,7 @@ def not_found(bench: RelayBench) -> Comparison:
         if own.ask("resources/read", params).code is None:
             raise Inconclusive("the direct way does not refuse to read a missing resource")
         if "result" not in shown.ask("resources/read", {"uri": NOTE}).answer:
-            raise Inconclusive("a resource that exists cannot be read")
+            raise not_served("a resource that exists cannot be read")
         exchange = shown.ask("resources/read", params)
         comparison.one_of(
             "the code of the error", exchange.code, [INVALID_PARAMS], breaks=[NOT_FOUND]

@@ -24,7 +24,7 @@ from mcp_proxy_conformance.fidelity.offers import (
 )
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import Exchange, StatelessClient, meta
-from mcp_proxy_conformance.fidelity.stateless_refusals import both
+from mcp_proxy_conformance.fidelity.stateless_refusals import both, not_served
 from mcp_proxy_conformance.fidelity.way_back import (
     ARRIVES_S,
     MESSAGE,
@@ -143,7 +143,7 @@ def no_requests(bench: RelayBench) -> Comparison:
     stated = meta(clientCapabilities={"elicitation": {}, "sampling": {}, "roots": {}})
     with closing(bench.relay.stateless(bench.through)) as client:
         if "result" not in _telling(client, bench.through, "done", stated).done().answer:
-            raise Inconclusive("a call in which the upstream asks for nothing has no result")
+            raise not_served("a call in which the upstream asks for nothing has no result")
         for case in QUESTIONS:
             exchange = _telling(client, bench.through, case, stated).done()
             asked = sorted({each.method for each in exchange.received() if _is_request(each)})
@@ -170,11 +170,11 @@ def silence(bench: RelayBench) -> Comparison:
         token = "cancelled"  # noqa: S105 - a progress token
         exchange = _telling(client, bench.through, "under way", meta(progressToken=token))
         if not poll(lambda: server.journal.calls(mark), bool, ARRIVES_S):
-            raise Inconclusive("the call does not reach the upstream")
+            raise not_served("the call does not reach the upstream")
         exchange.cut()
         other = _telling(client, bench.through, "under way", meta(progressToken="other")).done()
         if "result" not in other.answer:
-            raise Inconclusive("a call beside the cancelled one has no result")
+            raise not_served("a call beside the cancelled one has no result")
         bench.relay.hub.run(server.talk.tell(notification(LIST_CHANGED)))
         listening.arrives(LIST_CHANGED, ARRIVES_S if listening.received(ACKNOWLEDGED) else 0)
         about = [
