@@ -8,7 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.index import Check, checks_in
-from mcp_proxy_conformance.catalogue.requirement import OF_PROXIES, catalogue, profile
+from mcp_proxy_conformance.catalogue.requirement import (
+    BESIDE,
+    OF_PROXIES,
+    OF_RELAYS,
+    catalogue,
+    folders_of,
+    profile,
+)
 from mcp_proxy_conformance.selftest.controls import CONTROLS
 from mcp_proxy_conformance.selftest.duels import Duel
 from mcp_proxy_conformance.selftest.loader_controls import LOADER_CONTROLS
@@ -20,24 +27,32 @@ from mcp_proxy_conformance.selftest.unchanged_target import Standing
 from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
 
 MOST_DUELS = 12
-JUDGING = ("discovery", "robustness", "resilience")
+JUDGING = ("discovery", "robustness", "resilience", "fidelity", "integrity")
 COUNTEREXAMPLES = ("fault", "wire")
 
 
 def trials() -> list[Trial]:
     """Return all trials of the reference, in order: mutants, then variants, then controls.
 
-    Each kind has those of proxies and of loaders; mutants of the wire and removal controls are
-    among them. Each mutant has the check that runs first on it.
+    Each kind but controls has those of proxies, loaders and relays; mutants of the wire and removal
+    controls are among them. Mutants of relays that break only clauses without a check are left out.
+    Each mutant has the check that runs first on it.
     """
     from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
     from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
     from mcp_proxy_mutants.proxy.variants import variants  # noqa: PLC0415
+    from mcp_proxy_mutants.relay.mutants import relay_mutants  # noqa: PLC0415
+    from mcp_proxy_mutants.relay.variants import relay_variants  # noqa: PLC0415
 
     mutant_trials = [_counterexample("fault", mutant) for mutant in mutants()]
     mutant_trials += wire_trials()
     mutant_trials += [_counterexample("fault", mutant) for mutant in load_mutants()]
+    mutant_trials += [
+        replace(_counterexample("fault", mutant), profile=OF_RELAYS)
+        for mutant in relay_mutants()
+        if any(catalogue().clause(name).untested is None for name in mutant.breaks)
+    ]
     firm = firm_checks()
     mutant_trials = _with_firsts(
         mutant_trials, lambda trial: [c.name for c in firm if set(c.clauses) & set(trial.clauses)]
@@ -49,6 +64,10 @@ def trials() -> list[Trial]:
     mutant_trials += [
         Trial(kind="variant", changed=variant, clauses=variant.takes, profile=variant.profile)
         for variant in load_variants()
+    ]
+    mutant_trials += [
+        Trial(kind="variant", changed=variant, clauses=variant.takes, profile=OF_RELAYS)
+        for variant in relay_variants()
     ]
     controls = (*CONTROLS, *LOADER_CONTROLS, *REMOVALS)
     return mutant_trials + [
@@ -122,11 +141,11 @@ def set_aside_optional(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[T
 def firm_checks() -> list[Check]:
     """Return the checks that cite a required clause other than those judged only with --soak.
 
-    They are those of `discovery`, `robustness` and `resilience`.
+    They are those of the profiles in JUDGING.
     """
     return [
         check
-        for folder in JUDGING
+        for folder in folders_of(BESIDE.join(JUDGING))
         for check in checks_in(folder)
         if any(_is_firm(clause) for clause in check.clauses)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from mcp_proxy_conformance.selftest.unchanged_target import CHECK_S, Standing
 from mcp_proxy_conformance.selftest.wording import is_plain
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.targets.relay import OF_ANOTHER, OF_ONE, RelayFacts, relay_target
 from mcp_proxy_conformance.verdict.outcome import BROKEN, FAULT
 from mcp_proxy_conformance.verdict.redaction import first_line
 
@@ -55,18 +57,25 @@ class Trial:
         """Whether the changed target is a loader, not a proxy."""
         return "resilience" in folders_of(self.profile)
 
+    @property
+    def relays(self) -> bool:
+        """Whether the changed target is a relay, not a proxy."""
+        return "fidelity" in folders_of(self.profile)
+
     def target(self) -> Target:
         """Return the changed target, made in the process that calls this.
 
         A wire mutant is put in front of its base, else the reference. A mutant of a loader
         has 0.4 of the usual time for a load; a variant has its own surface, pins and
-        capabilities.
+        capabilities. A relay is a program of its own.
         """
         if isinstance(self.changed, Control):
             return self.changed.target()
         if isinstance(self.changed, WireFault):
             own = self.base.make if self.base is not None else reference
             return rewriting(own(), self.changed)
+        if self.relays:
+            return _relay(self.changed)
         lacks = self.changed.lacks if self.kind == "variant" else ()
         if self.loads:
             return embedded_target(
@@ -89,14 +98,14 @@ class Trial:
         """Run the selected checks on the target, with its reports in `place`; return the verdicts.
 
         `narrow`: few checks are selected, so only one target is started ahead and soaks
-        last 1.5 s. Failures are confirmed only behind a base and for variants of loaders;
-        checks that fail on the base are left out.
+        last 1.5 s. Failures are confirmed only behind a base and for variants of loaders
+        and relays; checks that fail on the base are left out.
         """
         target = self.target()
         if narrow:
             target = replace(target, ahead=1, soak_s=SOAK_S)
         if self.base is None:
-            sure = self.loads and self.kind == "variant"
+            sure = (self.loads or self.relays) and self.kind == "variant"
             request = trial(target, selection, profile=self.profile, confirm=sure)
             return tried(request, place, check_s=LONG_S if self.kind == "variant" else None)
         selection = replace(selection, without=self.base.without)
@@ -172,7 +181,8 @@ def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
 
     It is `badly worded` instead if the reason of any failure shows Python code.
     """
-    odd = next((r["reason"] for r in verdicts.failed() if not is_plain(r["reason"])), "")
+    reasons = [result["reason"] for result in verdicts.failed()]
+    odd = next((r for r in reasons if not is_plain(r, of_messages=trial.relays)), "")
     return row_of(trial, "badly worded" if odd else "killed", by=by, reason=odd)
 
 
@@ -247,6 +257,13 @@ def reference() -> Target:
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 
     return embedded(Changed(id="unchanged", text="The unchanged reference."), settle_s=SETTLE_S)
+
+
+def _relay(changed: Any) -> Target:
+    """Return a changed relay as a target: the program that serves mutants by their ids."""
+    command = [sys.executable, "-m", "mcp_proxy_mutants.relay", *OF_ONE]
+    facts = {"several": [*command, *OF_ANOTHER, changed.id], **changed.facts}
+    return relay_target([*command, changed.id], msgspec.convert(facts, RelayFacts))
 
 
 def _pins(declared: Any) -> dict[str, frozenset[str]]:

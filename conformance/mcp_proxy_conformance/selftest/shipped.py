@@ -71,9 +71,11 @@ class Shipped:
     def firm(self, *, asked: bool = False) -> list[Clause]:
         """Return the required clauses of the profiles in `proven`.
 
-        Clauses that a run judges only with an option, such as --soak, only if `asked`.
+        Clauses that a run judges only with an option, such as --soak, only if `asked`; those
+        without a check too.
         """
-        return [c for c in self.judged() if c.level == "required" and (asked or c.asked_by is None)]
+        firm = [clause for clause in self.judged() if clause.level == "required"]
+        return [c for c in firm if asked or (c.asked_by is None and not c.untested)]
 
     def breaks(self) -> dict[str, tuple[str, ...]]:
         """Map the id of each mutant to the clauses that it breaks."""
@@ -103,10 +105,11 @@ def shipped_with(**data: Any) -> Shipped:
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
     from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
     from mcp_proxy_mutants.proxy.variants import variants  # noqa: PLC0415
+    from mcp_proxy_mutants.relay.mutants import relay_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.relay.variants import relay_variants  # noqa: PLC0415
 
     return Shipped(
-        counterexamples=(*mutants(), *WIRE_FAULTS, *load_mutants()),
+        counterexamples=(*mutants(), *WIRE_FAULTS, *load_mutants(), *relay_mutants()),
         variants=(*variants(), *load_variants(), *relay_variants()),
         **data,
     )

@@ -15,12 +15,13 @@ from mcp_proxy_conformance.resilience.loader_target import LoaderTarget
 from mcp_proxy_conformance.run.invocation import invoke, prepare
 from mcp_proxy_conformance.run.request import RunRequest, Selection
 from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.relay import RelayTarget
 
 EVERY = Selection()
 """All checks of the profile, in their order."""
 SHORT_S, LONG_S = 30, 120
-"""Seconds that one check may take in front of the reference; loads wait for silent servers, and
-a variant need not be quick."""
+"""Seconds that one check may take in front of the reference; loads and relays wait for silent
+servers, and a variant need not be quick."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +68,10 @@ def trial(
 ) -> RunRequest:
     """Return the run request that tries a target; failures are not confirmed unless `confirm`.
 
-    `examples`: how many worlds or loads are generated for laws; None is none for a proxy, whose
-    fixed worlds are tried, and the default for a loader.
+    `examples`: how many worlds, loads or values are generated for laws; None is none for a proxy,
+    whose fixed worlds are tried, and the default for a loader or relay.
     """
-    if examples is None and not isinstance(target, LoaderTarget):
+    if examples is None and not isinstance(target, (LoaderTarget, RelayTarget)):
         examples = 0
     return RunRequest(
         subject=target,
@@ -86,9 +87,9 @@ def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verd
     """Run a trial's request in this process, without output, and return its verdicts.
 
     The report stays in the folder `out`; FileNotFoundError if the run wrote none. `check_s`:
-    seconds that one check may take; None is the default for a proxy or for a loader.
+    seconds that one check may take; None is the default for a proxy, or for a loader or relay.
     """
-    usual = LONG_S if isinstance(request.subject, LoaderTarget) else SHORT_S
+    usual = LONG_S if isinstance(request.subject, (LoaderTarget, RelayTarget)) else SHORT_S
     request = replace(request, out=out)
     prepare(out)
     invoke(request, check_s=check_s or usual, files=_files(request), silent=True)

@@ -42,7 +42,7 @@ def warm(*, reference: bool) -> None:
     for status in STATUSES:
         for other in STATUSES:
             judge(f"Ask the user to review it: {other}.", status)
-    _collect("discovery", "robustness", *(("resilience",) if reference else ()))
+    _collect("discovery", "robustness", *(("resilience", "fidelity") if reference else ()))
 
 
 def _collect(*folders: str) -> None:

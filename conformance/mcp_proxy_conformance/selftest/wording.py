@@ -8,10 +8,15 @@ _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?:"(?:\.\.\.)?|\.\.\. \(\d+ characters\)
 _MEMBER = re.compile(r"(?<=\w)\[[^\[\]]*\]")
 """A step in the path of a member, such as `[forge:mobel_drop]`."""
 _PYTHON = re.compile(
-    r"\b(?:None|True|False|nan)\b|[\[\]{}]|'\w+'|\(\)|\(\s*['\"]|\b\w+\(\w|<class|object at 0x"
+    r"\b(?:None|True|False|nan)\b|'\w+'|\(\)|\(\s*['\"]|\b\w+\(\w|<class|object at 0x"
 )
+_BRACKET = re.compile(r"[\[\]{}]")
 
 
-def is_plain(sentence: str) -> bool:
-    """Whether the sentence has no Python literal, call or repr outside of quotation marks."""
-    return _PYTHON.search(_MEMBER.sub("", _QUOTED.sub("", sentence))) is None
+def is_plain(sentence: str, *, of_messages: bool = False) -> bool:
+    """Whether the sentence has no Python literal, call or repr outside of quotation marks.
+
+    One `of_messages` may have objects and lists of JSON.
+    """
+    text = _MEMBER.sub("", _QUOTED.sub("", sentence))
+    return not _PYTHON.search(text) and (of_messages or not _BRACKET.search(text))

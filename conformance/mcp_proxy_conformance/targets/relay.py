@@ -19,16 +19,21 @@ UPSTREAM_TOKEN = "{upstream_token}"  # noqa: S105 - a placeholder
 SECOND = "_2}"
 """The end of a placeholder of the second upstream, such as `{upstream_url_2}`."""
 OWN_CLIENTS = ("canary/of+the-client-c1a55e=", "canary/of+another-client-42b09d=")
-OWN_RELAY = (
-    sys.executable, "-m", "mcp_relay_reference", "--port", PORT, "--upstream-url", UPSTREAM_URL,
+OF_ONE = (
+    "--port", PORT, "--upstream-url", UPSTREAM_URL,
     "--upstream-header", f"Authorization: Bearer {UPSTREAM_TOKEN}",
+)  # fmt: skip
+OF_ANOTHER = (
+    "--upstream-url", UPSTREAM_URL.replace("}", SECOND),
+    "--upstream-header", f"Authorization: Bearer {UPSTREAM_TOKEN.replace('}', SECOND)}",
+)  # fmt: skip
+"""Words by which the bundled relay, and relays made from it, reach one upstream and another."""
+OWN_RELAY = (
+    sys.executable, "-m", "mcp_relay_reference", *OF_ONE,
     *(word for token in OWN_CLIENTS for word in ("--client-token", token)),
 )  # fmt: skip
 """The bundled reference relay, over HTTP on both sides."""
-OWN_SEVERAL = (
-    *OWN_RELAY, "--upstream-url", UPSTREAM_URL.replace("}", SECOND),
-    "--upstream-header", f"Authorization: Bearer {UPSTREAM_TOKEN.replace('}', SECOND)}",
-)  # fmt: skip
+OWN_SEVERAL = (*OWN_RELAY, *OF_ANOTHER)
 """The bundled reference relay of two upstreams."""
 AUTHORIZATION = "Authorization"
 READY_S, EXAMPLES = 20.0, 60

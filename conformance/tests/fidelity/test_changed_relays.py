@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +12,9 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.interpretation import interpretations
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
+from mcp_proxy_conformance.run.request import Selection
+from mcp_proxy_conformance.selftest.gather import trials
+from mcp_proxy_conformance.selftest.matrix import rows
 from mcp_proxy_mutants.relay.changed import Got, Sent, by_message
 from mcp_proxy_mutants.relay.json_text import read, write
 from mcp_proxy_mutants.relay.mutant import ChangedRelay, RelayMutant, RelayVariant
@@ -50,35 +50,18 @@ SPARED: Mapping[str, Sequence[str]] = {
 }
 """Clauses that these mutants do not break, though what they change is close to them."""
 RUN_S = 300.0
-COMMAND = [
-    sys.executable, "-m", "mcp_proxy_mutants.relay", "--port", "{port}", "--upstream-url",
-    "{upstream_url}", "--upstream-header", "Authorization: Bearer {upstream_token}",
-]  # fmt: skip
-SECOND = (
-    "--upstream-url", "{upstream_url_2}",
-    "--upstream-header", "Authorization: Bearer {upstream_token_2}",
-)  # fmt: skip
-"""Words of the command line that name a second upstream."""
+TRIALS = {trial.changed.id: trial for trial in trials() if trial.relays}
 
 
-def judged(changed: ChangedRelay, folder: Path, only: Sequence[str] = ()) -> dict[str, str]:
-    """Judge a changed relay by these clauses, or all if `only` is empty; return {clause: verdict}.
+def outcome(changed: ChangedRelay, folder: Path) -> tuple[str, str]:
+    """Return (cell, reason) of the row of a changed relay in the matrix of the selftest."""
+    (row,) = rows([TRIALS[changed.id]], folder, full=False)
+    return row.cell, row.reason
 
-    It runs in a process of its own, which must end with 0, 1 or 4 within 300 s.
-    """
-    lines = ['kind = "relay"', f"command = {json.dumps([*COMMAND, changed.id])}", "", "[relay]"]
-    lines += [f"several = {json.dumps([*COMMAND, *SECOND, changed.id])}"]
-    lines += [f"{name} = {json.dumps(value)}" for name, value in changed.facts.items()]
-    (folder / "target.toml").write_text("\n".join(lines), encoding="utf-8")
-    words = ["run", "relay", "--target-file", "target.toml", "--out", "out", "-n", "1"]
-    words += [word for name in only for word in ("--only", name)]
-    done = subprocess.run(
-        [sys.executable, "-m", "mcp_proxy_conformance", *words],
-        cwd=folder, capture_output=True, check=False, text=True, timeout=RUN_S,
-    )  # fmt: skip
-    assert done.returncode in (0, 1, 4), done.stdout + done.stderr
-    report = json.loads((folder / "out" / "report.json").read_text(encoding="utf-8"))
-    return {clause["id"]: clause["verdict"] for clause in report["clauses"]}
+
+def judged(changed: ChangedRelay, folder: Path, only: Sequence[str]) -> Mapping[str, str]:
+    """Judge a changed relay by these clauses; return {clause: verdict}."""
+    return TRIALS[changed.id].tried(folder, Selection(clauses=frozenset(only))).clauses
 
 
 def test_each_changed_relay_has_a_name_of_its_own() -> None:
@@ -168,10 +151,8 @@ def _renamed(message: dict[str, Any], _: dict[str, Any]) -> Any:
 @pytest.mark.timeout(2 * RUN_S)
 @pytest.mark.parametrize("mutant", SHOWN, ids=lambda mutant: mutant.id)
 def test_a_mutant_is_killed(mutant: RelayMutant, tmp_path: Path) -> None:
-    """In a run by the clauses that a mutant breaks, at least one of them fails."""
-    verdicts = judged(mutant, tmp_path, mutant.breaks)
-
-    assert "fail" in {verdicts[name] for name in mutant.breaks}
+    """In its trial a mutant is killed: a finding names one of the clauses that it breaks."""
+    assert outcome(mutant, tmp_path) == ("killed", "")
 
 
 @pytest.mark.proof(parts=3)
@@ -190,15 +171,8 @@ def test_a_mutant_is_not_accused_of_what_stands_beside(name: str, tmp_path: Path
 @pytest.mark.timeout(2 * RUN_S)
 @pytest.mark.parametrize("variant", relay_variants(), ids=lambda variant: variant.id)
 def test_a_variant_is_acquitted(variant: RelayVariant, tmp_path: Path) -> None:
-    """In a run on a conforming variant, no required clause fails or is left open."""
-    verdicts = judged(variant, tmp_path)
-
-    accused = {
-        name: verdict
-        for name, verdict in verdicts.items()
-        if CLAUSES[name].level == "required" and verdict not in ("pass", "not_applicable")
-    }
-    assert accused == {}
+    """In its trial a conforming variant is acquitted: no required clause fails or is open."""
+    assert outcome(variant, tmp_path) == ("acquitted", "")
 
 
 @pytest.mark.proof(parts=60)

@@ -60,7 +60,8 @@ def shared_session() -> Around:
             if got.session is not None and not first:
                 first.append(got.session)
             return got
-        return replace(await forward(replace(sent, session=first[0])), session=sent.session)
+        session = first[0] if first else sent.session
+        return replace(await forward(replace(sent, session=session)), session=sent.session)
 
     return around
 

@@ -169,4 +169,18 @@ MUTANTS = (
         "RLY.features.ping",
         make=_answering("ping", {"result": {"ok": True}}),
     ),
+    relay_mutant(
+        "relay-keeps-pings",
+        "A ping of the upstream reaches no client.",
+        "RLY.features.ping",
+        down=lambda message, _: None if message.get("method") == "ping" else message,
+    ),
+    relay_mutant(
+        "relay-renames-pings",
+        "A ping of the upstream reaches the client as another request.",
+        "RLY.features.ping",
+        down=lambda message, _: (
+            message | {"method": "health"} if message.get("method") == "ping" else message
+        ),
+    ),
 )

@@ -282,6 +282,7 @@ MUTANTS = (
         "relay-asks-without-a-schema",
         "Elicitations arrive without the requested properties.",
         "RLY.back.request.answered",
+        "RLY.era.elicit.crosses",
         down=_down(
             "elicitation/create",
             lambda params: params | {"requestedSchema": {"type": "object", "properties": {}}},

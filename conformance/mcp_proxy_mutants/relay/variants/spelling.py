@@ -14,7 +14,7 @@ from mcp_proxy_mutants.relay.changed import (
     by_message,
     changed_events,
 )
-from mcp_proxy_mutants.relay.json_text import Json, Number, mapped
+from mcp_proxy_mutants.relay.json_text import Json, Number, mapped, read
 from mcp_proxy_mutants.relay.mutant import relay_variant
 from mcp_proxy_mutants.relay.mutants.results import KNOWN
 from mcp_proxy_mutants.relay.places import (
@@ -185,6 +185,24 @@ def _without_meta(message: dict[str, Json]) -> Json:
     return message | {"params": without(params, "_meta") | ({"_meta": meta} if meta else {})}
 
 
+def _derived(result: dict[str, Json]) -> dict[str, Json]:
+    """Return a result with the object that its first text holds, unless it has one or failed."""
+    texts = [item["text"] for item in result.get("content", []) if item.get("type") == "text"]
+    if "structuredContent" in result or result.get("isError") or not texts:
+        return result
+    try:
+        value = read(texts[0].encode())
+    except ValueError:
+        return result
+    return result | {"structuredContent": value} if isinstance(value, dict) else result
+
+
+def _without_empty_marks(value: Json) -> Json:
+    """Return an object without a mark for headers that is empty; any other value as it is."""
+    is_faulty = isinstance(value, dict) and value.get("x-mcp-header") == ""
+    return without(value, "x-mcp-header") if is_faulty else value
+
+
 VARIANTS = (
     relay_variant(
         "relay-sorts-members",
@@ -214,6 +232,20 @@ VARIANTS = (
         "relay-attached-data",
         "RLY.down.content.extras",
         make=_annotated,
+    ),
+    relay_variant(
+        "relay-derives-structured-content",
+        "A text that is a JSON object is given as structured content, too.",
+        "relay-derives-structure",
+        "RLY.down.structured.invented",
+        down=returned(_derived),
+    ),
+    relay_variant(
+        "relay-drops-empty-marks",
+        "Empty marks for headers are left out of the listed schemas.",
+        "relay-is-an-intermediary",
+        "RLY.era.headers.rejected",
+        down=member("inputSchema", lambda schema: mapped(schema, _without_empty_marks)),
     ),
     relay_variant(
         "relay-has-instructions",
