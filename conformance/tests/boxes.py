@@ -128,7 +128,7 @@ async def relay(bind: str, address: str, port_file: str = "") -> None:
     own, _, free = bind.partition(":")
     server = await asyncio.start_server(accept, own, int(free))
     if port_file:
-        _tell(Path(port_file), server.sockets[0].getsockname()[1])
+        _write_port(Path(port_file), server.sockets[0].getsockname()[1])
     await server.serve_forever()
 
 
@@ -142,7 +142,7 @@ def proxy(*words: str) -> None:
     asyncio.run(relay("0.0.0.0:8080", "127.0.0.1:8081"))
 
 
-def _tell(place: Path, number: int) -> None:
+def _write_port(place: Path, number: int) -> None:
     """Write the port `number` to the file `place` in one step; no reader sees half of it."""
     fresh = place.with_suffix(".new")
     fresh.write_text(str(number), encoding="utf-8")

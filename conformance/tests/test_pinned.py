@@ -216,7 +216,7 @@ PLANTED: Names = {"clauses": ["FR-001.a F", "FR-001.b F"], "words of x.schema.js
         ({"words of x.schema.json": ["unlock"]}, ["words of x.schema.json: lock is missing"]),
     ],
 )
-def test_a_planted_change_is_told(changed: Names, told: list[str]) -> None:
+def test_a_changed_name_is_reported(changed: Names, told: list[str]) -> None:
     """`differences` has a sentence for each missing or new name, none for a schema's new word."""
     changes = differences(PLANTED, {**PLANTED, **changed})
 

@@ -47,7 +47,7 @@ class Index:
     def find(self, query: str) -> list[tuple[str, float]]:
         """Return (key, score) of the tools with any term of the query, best first, ties by key.
 
-        Only its first 64 terms count; empty for a query without a term.
+        Only the first 64 terms of the query count; without a term, the result is empty.
         """
         wanted = list(dict.fromkeys(terms(query)))[:MAX_TERMS]
         if not wanted:

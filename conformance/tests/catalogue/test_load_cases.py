@@ -166,7 +166,7 @@ def test_a_second_attempt_is_asked_of_loaders_that_retry_only() -> None:
     assert needy == []
 
 
-def test_times_are_told_apart_on_a_slow_machine() -> None:
+def test_a_slow_answer_is_far_from_its_timeout() -> None:
     """A `slow` answer in a load case takes at most half of its timeout, or at least twice that."""
     rates = [
         (behaviour.seconds or 0) / server.timeout_s

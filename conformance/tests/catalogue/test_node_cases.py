@@ -80,7 +80,7 @@ def test_cases_of_every_area_hold_when_they_are_run_from_javascript() -> None:
     assert len({case.given.stage for case in chosen}) > 1
 
 
-def test_a_wrong_expectation_is_told_by_its_path(tmp_path: Path) -> None:
+def test_a_wrong_expectation_is_printed_with_its_path(tmp_path: Path) -> None:
     """A case with a wrong status gives one FAIL line, with its path and the observed value.
 
     Exit 1.

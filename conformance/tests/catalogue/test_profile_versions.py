@@ -145,7 +145,7 @@ def test_the_list_of_changes_names_every_version_with_its_size() -> None:
     } == frozen
 
 
-def test_a_report_without_the_name_of_its_profile_is_told_by_its_id() -> None:
+def test_a_report_without_the_name_of_its_profile_is_named_by_its_id() -> None:
     """`profile_of` a report without `profile.name`, of an earlier build, is its id and version."""
     assert "name" not in CLEAN["profile"]
     assert profile_of(typed(CLEAN)) == "discovery@1"

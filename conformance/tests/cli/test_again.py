@@ -75,7 +75,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
          f"run endpoint --url http://127.0.0.1:1 --header '(redacted)' {AGAIN}"),
     ],
 )  # fmt: skip
-def test_a_command_is_told_again(
+def test_a_command_to_repeat_a_check_keeps_target_and_options(
     given: str, line: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
 ) -> None:
     """The command that repeats one check keeps the target and its own options, quoted for a shell.
@@ -114,7 +114,7 @@ def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: 
         "run --keep loader --tool-prefix x_ --examples 7",
     ],
 )
-def test_what_is_told_again_means_the_same(
+def test_a_command_to_repeat_a_check_means_the_same_run(
     given: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
 ) -> None:
     """The command that repeats one check, run itself, has the same kind and options as the first.

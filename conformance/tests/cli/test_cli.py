@@ -60,7 +60,7 @@ def test_the_reference_is_conformant(tmp_path: Path) -> None:
     assert not list((tmp_path / "mcp-proxy-conformance-out" / "scratch").glob("*"))
 
 
-def test_a_target_that_does_not_start_is_told_with_its_log(
+def test_a_target_that_does_not_start_is_reported_with_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`run` on a target that crashes at its start exits with 3 and prints its traceback."""
@@ -167,7 +167,7 @@ def test_an_interrupted_run_ends_its_targets_and_reports(
     assert living_processes.naming(tmp_path) == []
 
 
-def test_list_and_explain_tell_what_there_is() -> None:
+def test_list_and_explain_print_what_there_is() -> None:
     """`list` prints clauses, checks and cases.
 
     `explain FR-006.cap` its source, check, observation.

@@ -60,7 +60,7 @@ def left_of(group: int) -> list[str]:
     (("list", "clauses"), "standard output cannot be written: No space left on device"),
     (RUN, "standard output cannot be written: No space left on device"),
 ])  # fmt: skip
-def test_a_full_output_is_told_and_is_no_verdict(
+def test_a_full_output_is_reported_and_is_no_verdict(
     words: tuple[str, ...], told: str, tmp_path: Path
 ) -> None:
     """With a full disk as standard output, `list` and `run` exit with 2 and say so, no traceback.
@@ -76,7 +76,7 @@ def test_a_full_output_is_told_and_is_no_verdict(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a full device")
-def test_progress_that_cannot_be_told_changes_nothing(tmp_path: Path) -> None:
+def test_progress_that_cannot_be_printed_changes_nothing(tmp_path: Path) -> None:
     """With a full disk as standard error, a run that passes exits with 0 and prints its end."""
     with Path("/dev/full").open("w") as full:
         run = started(*RUN, folder=tmp_path, stderr=full.fileno())

@@ -115,7 +115,7 @@ def test_an_entry_that_names_what_passes_is_stale() -> None:
         ("ROB.tools~text", 5, f"{FILE}:2: ROB.tools~text is advisory and never counts"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told_before_anything_is_started(
+def test_a_file_that_cannot_be_used_is_reported_before_anything_is_started(
     text: str, exit_code: int, words: str
 ) -> None:
     """An unusable file of known failures ends `run` with one sentence, before a target is started.
@@ -135,7 +135,7 @@ def test_a_file_that_cannot_be_used_is_told_before_anything_is_started(
     assert not Path("out", "report.json").exists()
 
 
-def test_an_expired_entry_is_told_before_anything_is_started(
+def test_an_expired_entry_is_reported_before_anything_is_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """On the day after an entry's `expires`, `run` exits with 5 and its line.

@@ -173,7 +173,7 @@ def test_another_stream_is_no_older_transport(first: bytes) -> None:
     assert (result.exit_code, "no MCP endpoint at" in result.stdout) == (3, True)
 
 
-def test_a_closed_port_is_told_with_the_option(tmp_path: Path) -> None:
+def test_a_closed_port_is_reported_with_the_option(tmp_path: Path) -> None:
     """A port where nothing listens ends the run with 3.
 
     The sentence has the URL and names --url.
@@ -214,7 +214,7 @@ def test_a_session_lost_at_once_is_no_wrong_path() -> None:
 
 
 @pytest.mark.parametrize("members", [{"error": REFUSAL}, {"result": {}}])
-def test_tools_that_cannot_be_listed_are_told_as_that(members: dict[str, Any]) -> None:
+def test_tools_that_cannot_be_listed_are_reported_as_that(members: dict[str, Any]) -> None:
     """A tools/list that is refused, or has no tools member, ends the run with 3.
 
     The sentence says that tools cannot be listed.

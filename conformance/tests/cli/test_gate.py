@@ -74,7 +74,7 @@ def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
         (Inputs(command="c", options="--quick"), "options contains --quick"),
     ],
 )
-def test_inputs_that_mean_no_run_are_told(inputs: Inputs, sentence: str) -> None:
+def test_inputs_that_mean_no_run_are_refused(inputs: Inputs, sentence: str) -> None:
     """`run_words` raises BadInput, with a repair, for inputs that are not one whole run.
 
     They name no target or two, do not fit the kind, cannot be split, or ask for a part of a run.
@@ -124,7 +124,7 @@ def test_a_summary_is_never_longer_than_a_job_takes() -> None:
     assert summary_of(1, typed(ONE)).count("## ") == 1
 
 
-def test_other_cis_are_told_nothing_by_the_way(tmp_path: Path) -> None:
+def test_nothing_is_published_outside_of_github(tmp_path: Path) -> None:
     """Without the variables of GitHub, `Job.publish` returns an empty text and writes no file."""
     job = Job.of({}, tmp_path)
 
@@ -132,7 +132,7 @@ def test_other_cis_are_told_nothing_by_the_way(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_exit_code_is_told_that_the_gate_does_not_end_with(tmp_path: Path) -> None:
+def test_no_exit_code_is_output_if_the_summary_cannot_be_written(tmp_path: Path) -> None:
     """If the summary cannot be written, `Job.publish` raises OSError and writes no output."""
     files = {"GITHUB_OUTPUT": "outputs", "GITHUB_STEP_SUMMARY": "no folder/summary"}
     job = Job.of({name: str(tmp_path / file) for name, file in files.items()}, tmp_path)
@@ -170,7 +170,7 @@ def test_an_empty_variable_is_no_input(tmp_path: Path) -> None:
     assert written >= {"junit.xml", "report.html", "report.json", "report.md", "report.sarif"}
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     """If the report's folder cannot be made, `gate` exits with 2 and one line."""
     (tmp_path / "file").write_text("")
 

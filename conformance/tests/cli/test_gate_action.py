@@ -197,7 +197,7 @@ def test_a_version_that_is_none_installs_nothing(version: str, tmp_path: Path) -
     assert not (job.temporary / "mcp-proxy-conformance" / "bin" / "mcp-proxy-conformance").exists()
 
 
-def test_a_conforming_target_passes_and_everything_is_told(job: Job) -> None:
+def test_a_conforming_target_passes_and_everything_is_reported(job: Job) -> None:
     """On the reference the job passes, and writes five report files that are not empty.
 
     It prints one notice, titled by the verdict; its summary is the Markdown report.

@@ -141,7 +141,7 @@ def option(word: str) -> str:
     return word.partition("=")[0] if word.startswith("--") else "--help"
 
 
-def test_the_sentences_of_commands_are_told_without_their_modules() -> None:
+def test_the_sentences_of_commands_are_in_the_helps() -> None:
     """The helps have the sentence of each command in COMMANDS and of each kind in KINDS.
 
     COMMANDS has all commands, KINDS only kinds of `run`.
@@ -157,7 +157,7 @@ def test_the_sentences_of_commands_are_told_without_their_modules() -> None:
 
 
 @pytest.mark.parametrize("words", ["--help", "--version", "list", "list checks --json", "run -h"])
-def test_what_only_tells_something_imports_little(words: str) -> None:
+def test_a_command_that_only_prints_imports_little(words: str) -> None:
     """A command that only prints exits with 0 and imports none of the HEAVY packages."""
     code = f"""import sys
 sys.argv[1:] = {words.split()!r}

@@ -225,7 +225,7 @@ def test_too_large_an_answer_is_not_fetched_over_and_over(kind: str, runs: Runs)
 
 
 @on_kinds(ALL_UNREAD, QUICK)
-def test_answers_that_cannot_be_read_are_told_of_in_one_sentence(kind: str, runs: Runs) -> None:
+def test_answers_that_cannot_be_read_are_reported_in_one_sentence(kind: str, runs: Runs) -> None:
     """If no answer of a target can be read, the run's reason says what was expected.
 
     It lists no clauses.

@@ -85,7 +85,7 @@ def test_where_every_text_was_read_nothing_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("content", "why"), [(None, "cannot be read"), (b"{}", "not have"),
                                               (b"\xff", "is not JSON")])  # fmt: skip
-def test_what_is_no_report_is_told_and_nothing_is_written(
+def test_what_is_no_report_is_refused_and_nothing_is_written(
     content: bytes | None, why: str, tmp_path: Path
 ) -> None:
     """`init --from` a missing or invalid report exits with 2 and says why; no file is written."""

@@ -149,7 +149,7 @@ def test_another_port_or_scheme_is_another_origin(place: str) -> None:
     assert {path for _, path, _ in server.seen} == {"/mcp"}
 
 
-def test_a_certificate_is_looked_at_unless_told_otherwise() -> None:
+def test_a_certificate_is_verified_unless_an_option_forbids_it() -> None:
     """An endpoint with a self-signed certificate is refused, exit 3.
 
     With --insecure, or that certificate by --ca, its tools are listed, exit 4.
@@ -166,7 +166,7 @@ def test_a_certificate_is_looked_at_unless_told_otherwise() -> None:
     ]
 
 
-def test_a_file_that_holds_no_certificate_is_told(tmp_path: Path) -> None:
+def test_a_file_that_holds_no_certificate_is_reported(tmp_path: Path) -> None:
     """`--ca` with a missing file, or one without a certificate, exits with 2 and its repair."""
     (tmp_path / "none.pem").write_text("nothing", encoding="utf-8")
 
@@ -211,7 +211,7 @@ def test_a_proxy_is_used_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
     assert "canary-of-the-proxy" not in through.output
 
 
-def test_a_proxy_that_opens_no_tunnel_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_opens_no_tunnel_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proxy that refuses CONNECT with 403 ends the run with 3, blamed on the proxy.
 
     It gets no other request.

@@ -91,7 +91,7 @@ def url(place: str) -> str:
     return f"http://me:{quote(PASSWORD, safe='')}@{place}/mcp?api_key={quote(MEMBER, safe='')}&n=1"
 
 
-def test_no_credential_is_told_anywhere(
+def test_no_credential_is_written_anywhere(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On an endpoint that echoes all credentials, no output or file has one; exit 1.
@@ -116,7 +116,7 @@ def test_no_credential_is_told_anywhere(
 
 
 @pytest.mark.proof
-def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
+def test_no_credential_is_written_by_pytest(place: str, tmp_path: Path) -> None:
     """By plain pytest on that echoing endpoint, no output or file has a credential; exit 1."""
     test = "from mcp_proxy_conformance.checks.endpoint import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
@@ -146,7 +146,7 @@ def test_no_credential_is_told_by_pytest(place: str, tmp_path: Path) -> None:
         ("--stdio", f"/nowhere/at-all --token {HEADER.replace('=', '')} --password={COOKIE}"),
     ],
 )
-def test_no_credential_is_told_by_an_error(options: tuple[str, ...], tmp_path: Path) -> None:
+def test_no_credential_is_in_an_error(options: tuple[str, ...], tmp_path: Path) -> None:
     """A bad option, or an endpoint that does not answer, exits with 2 or 3.
 
     No output or file has a credential that the options hold.

@@ -101,7 +101,7 @@ def test_the_worked_adapter_drives_the_reference(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", [True, False])
-def test_a_credential_of_the_environment_is_told_nowhere(
+def test_a_credential_of_the_environment_is_written_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, broken: bool
 ) -> None:
     """An adapter prints and answers a token of its environment: no output or file has it; exit 3.
@@ -130,7 +130,7 @@ def test_a_credential_of_the_environment_is_told_nowhere(
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_credential_in_a_command_that_cannot_be_read_is_not_told(
+def test_a_credential_in_a_command_that_cannot_be_read_is_not_printed(
     known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command in the environment that cannot be split exits with 2, quoted without its token.
@@ -147,7 +147,7 @@ def test_a_credential_in_a_command_that_cannot_be_read_is_not_told(
     assert (done.exit_code, "(redacted)" in done.output, token in done.output) == (2, True, False)
 
 
-def test_a_report_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_report_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     """`run --out` with a folder in which a file cannot be written exits with 2 and says so."""
     (tmp_path / "checks.ini").mkdir()
 

@@ -149,7 +149,7 @@ def test_a_tool_that_only_names_the_flag_is_asked_and_found_wanting() -> None:
 
 
 @pytest.mark.parametrize("arguments", [("ftp://x",), ("http://127.0.0.1:1", "--header", "x")])
-def test_bad_options_are_told_in_one_sentence(arguments: tuple[str, ...]) -> None:
+def test_bad_options_are_reported_in_one_sentence(arguments: tuple[str, ...]) -> None:
     """An unusable --url or --header exits with 2 and one line."""
     result = look(*arguments)
 

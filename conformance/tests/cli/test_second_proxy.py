@@ -98,7 +98,7 @@ def test_without_the_feature_nothing_is_checked(tmp_path: Path) -> None:
     assert not list((tmp_path / "out" / "scratch").glob("*"))
 
 
-def test_a_target_that_needs_the_flag_is_told_so_at_once(tmp_path: Path) -> None:
+def test_a_target_that_requires_the_flag_fails_at_the_first_look(tmp_path: Path) -> None:
     """A copy of the second proxy that requires the flag breaks FR-001.declared at the first look.
 
     Exit 1; no other clause fails.

@@ -35,7 +35,7 @@ def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
 
 
 @pytest.mark.parametrize("how", ["error", "refused", "url", "line", "dies"])
-def test_what_an_adapter_was_handed_is_told_nowhere(how: str, tmp_path: Path) -> None:
+def test_secrets_of_an_adapter_are_written_nowhere(how: str, tmp_path: Path) -> None:
     """An adapter that echoes the secrets it was given exits with 3; none is printed or in a file.
 
     Its logs are kept, with redactions.
@@ -58,7 +58,7 @@ def test_what_an_adapter_was_handed_is_told_nowhere(how: str, tmp_path: Path) ->
         ("error", 3),
     ],
 )
-def test_what_a_loader_was_handed_is_told_nowhere(how: str, comes_to: int, tmp_path: Path) -> None:
+def test_secrets_of_a_loader_are_written_nowhere(how: str, comes_to: int, tmp_path: Path) -> None:
     """A loader that echoes the secrets it was given has its exit code.
 
     None is printed or in a file. The report has redactions.

@@ -104,7 +104,7 @@ def test_a_proxy_without_the_feature_is_incomplete_or_violated(
 
 
 @pytest.mark.parametrize("name", ["pypi-mcp-proxy", "npm-mcp-proxy", "supergateway-sse"])
-def test_the_older_transport_is_told_by_its_name(name: str, others: Strangers) -> None:
+def test_the_older_transport_of_a_published_proxy_is_named(name: str, others: Strangers) -> None:
     """The HTTP+SSE path of a published proxy exits with 3; the sentence names that transport."""
     stranger = others[name]
 
@@ -120,7 +120,7 @@ def test_a_trailing_slash_too_many_is_followed(others: Strangers) -> None:
     assert others["fastmcp"].look("/mcp/") == others["fastmcp"].look("/mcp")
 
 
-def test_a_missing_key_is_told(others: Strangers) -> None:
+def test_a_missing_key_is_reported(others: Strangers) -> None:
     """A published proxy that wants a key exits with 3 (HTTP 401); the sentence names --header."""
     proxy = others["npm-mcp-proxy"]
 
@@ -131,7 +131,7 @@ def test_a_missing_key_is_told(others: Strangers) -> None:
     assert output == f"{what}; {advice}\nexit 3"
 
 
-def test_a_wrong_path_is_told(others: Strangers) -> None:
+def test_a_wrong_path_is_reported(others: Strangers) -> None:
     """A path at which a proxy has nothing exits with 3.
 
     The sentence asks for the URL with its path.

@@ -63,7 +63,7 @@ def test_what_refers_to_another_document_is_open() -> None:
 
 
 @pytest.mark.parametrize("schema", [{"type": 7}, {"type": 7, "pattern": "a"}, {"properties": [1]}])
-def test_what_is_no_schema_is_told(schema: dict[str, Any]) -> None:
+def test_what_is_no_schema_is_reported(schema: dict[str, Any]) -> None:
     """An input schema that is not a JSON Schema raises Misshapen, in this process or a child."""
     with pytest.raises(Misshapen, match="is not a JSON Schema"):
         refusals(schema, FORMS)

@@ -56,7 +56,7 @@ def test_a_file_of_locks_names_tools_and_their_status(tmp_path: Path) -> None:
         ("forge:wipe", "is not a TOML file"),
     ],
 )
-def test_a_bad_file_of_locks_is_told_with_its_repair(
+def test_a_bad_file_of_locks_is_reported_with_its_repair(
     text: str, sentence: str, tmp_path: Path
 ) -> None:
     """A locks file with a wrong line raises BadEndpoint, which names the file and the repair."""
@@ -69,7 +69,7 @@ def test_a_bad_file_of_locks_is_told_with_its_repair(
     assert (sentence in str(caught.value), str(file) in str(caught.value)) == (True, True)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """A locks file that does not exist raises BadEndpoint with the system's reason."""
     with pytest.raises(BadEndpoint, match="No such file"):
         read_locks(tmp_path / "none.toml")
@@ -87,7 +87,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         ("", "forge:list", "forge:list"),
     ],
 )
-def test_a_servers_name_is_told_from_its_tools(server: str, name: str, own: str) -> None:
+def test_a_servers_name_is_cut_off_its_tools(server: str, name: str, own: str) -> None:
     """`bare` cuts the server's name off a tool's name, before or behind, with the separator.
 
     A name that only begins so, or is that name alone, or has no server, is left whole.

@@ -71,7 +71,7 @@ def test_every_combination_has_an_answer_and_only_no_lock_is_callable(state: Too
 
 
 @pytest.mark.parametrize("state", [state for state in EVERY if state.config], ids=str)
-def test_what_config_denies_is_never_told_to_be_approved(state: ToolState) -> None:
+def test_a_tool_that_config_denies_is_never_to_be_approved(state: ToolState) -> None:
     """A config-denied tool is never allowed as pending or disabled by the user, nor counted so.
 
     Nor may it be listed as quarantined.

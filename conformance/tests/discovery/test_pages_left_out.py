@@ -18,7 +18,7 @@ CASES = ("rejection-config-second-page", "counts-second-page", "withheld-not-sec
 READY_S = 60.0
 
 
-def test_tools_of_a_page_that_is_never_asked_for_are_told_as_such(
+def test_tools_of_a_page_that_is_never_asked_for_are_inconclusive(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Cases about tools of a second page that the proxy never asks for are inconclusive.

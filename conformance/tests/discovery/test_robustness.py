@@ -157,7 +157,7 @@ def test_the_call_after_it_may_need_a_new_session() -> None:
     assert failures == {("b", "next call"): "fails"}
 
 
-def test_a_stack_trace_in_an_answer_is_told() -> None:
+def test_a_stack_trace_in_an_answer_is_reported() -> None:
     """A stack trace inside of a JSON answer is reported by its first frame."""
     traced = bench()
 

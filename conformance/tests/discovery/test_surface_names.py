@@ -90,7 +90,7 @@ def test_a_member_that_comes_under_another_name_is_asked_for(
         ({"limit": "most"}, "has no argument 'most', but 'limit'"),
     ],
 )  # fmt: skip
-def test_a_tool_or_argument_that_tools_list_does_not_have_is_told(
+def test_a_tool_or_argument_that_tools_list_does_not_have_is_reported(
     tmp_path: Path, names: dict[str, Any], sentence: str
 ) -> None:
     """A tool or argument declared under a wrong name stops the run with 2 at the first look.
@@ -193,7 +193,7 @@ def test_a_schema_that_names_no_stand_in_says_nothing(schema: dict[str, Any]) ->
     assert missing_argument(Surface(), {"inputSchema": schema}) == ""
 
 
-def test_a_flag_that_reveals_nothing_is_told_with_the_members_that_came(tmp_path: Path) -> None:
+def test_a_flag_that_reveals_nothing_is_reported_with_the_members_that_came(tmp_path: Path) -> None:
     """On a target that ignores the flag, a check is inconclusive, with a hint to repair it.
 
     The hint has the answer's members, and the key to set in the target file.

@@ -151,7 +151,7 @@ TRUSTED: Json = {"offers": ZEBRAS, "skip_quarantine": True}
 
 
 @_asynchronous
-async def test_locks_are_told_apart_and_never_reach_the_upstream(tmp_path: Path) -> None:
+async def test_locks_are_distinguished_and_never_reach_the_upstream(tmp_path: Path) -> None:
     """A config and a user lock are listed with status, description and remediation.
 
     Calls of both are refused, naming policy and user, and do not arrive. The counts have one of

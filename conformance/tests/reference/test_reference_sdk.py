@@ -157,7 +157,7 @@ def test_a_terminated_proxy_ends_cleanly_and_with_its_children(config: Path) -> 
         ('{"listen": "192.0.2.1:80"}', "loopback"),
     ],
 )
-def test_an_unusable_configuration_is_told_in_one_sentence(
+def test_an_unusable_configuration_is_reported_in_one_sentence(
     config: Path, text: str, word: str
 ) -> None:
     """An unusable config, or a `listen` that is not loopback, ends the proxy with exit 2.

@@ -17,7 +17,10 @@ from mcp_relay_reference import message
     ],
 )
 def test_members_are_read_as_they_are_written(text: str, members: dict[str, str]) -> None:
-    """Members of an object are its values' texts, numbers and escapes unchanged."""
+    """Members of an object are its values' texts, numbers and escapes unchanged.
+
+    The last of equal names counts; what is no object has none.
+    """
     assert message.members_of(text) == members
 
 

@@ -102,7 +102,7 @@ def test_a_finding_counts_in_the_row_of_its_tool_alone() -> None:
     assert [each.check for each in shown.cells["user", "rejection"].results] == ["test_cap"]
 
 
-def test_a_failure_that_does_not_tell_its_tool_counts_in_every_row() -> None:
+def test_a_failure_without_a_known_tool_counts_in_every_row() -> None:
     """If a finding is about no known tool, the clause fails in each of its rows."""
     shown = pictured(judged("fail", "FR-008.pointer"))
 

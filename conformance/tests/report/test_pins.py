@@ -26,7 +26,7 @@ def _report(*texts: tuple[str, str], level: str = "required", **members: object)
     return msgspec.convert(OPEN | {"results": [result]}, Report)
 
 
-def test_each_text_stands_once_under_the_first_status_it_was_told_for() -> None:
+def test_each_text_is_listed_once_under_the_first_status_it_was_given_for() -> None:
     """`pins` lists each unread text once, under the first status that it was given for.
 
     A comment names its other status.
@@ -52,7 +52,7 @@ def test_where_every_text_that_counts_was_read_there_is_nothing_to_pin() -> None
     assert pins(_report((USER, "b"), level="advisory")) == []
 
 
-def test_what_was_taken_for_its_pin_is_told_with_its_statuses() -> None:
+def test_what_was_read_by_its_pin_is_listed_with_its_statuses() -> None:
     """`pinned` lists a text that was read by its pins once, quoted, with all of its statuses."""
     texts = [{"status": USER, "text": "b"}, {"status": CONFIG, "text": "b"}]
 

@@ -60,7 +60,9 @@ def test_a_failure_stands_where_the_target_file_names_the_target() -> None:
 @pytest.mark.parametrize(
     ("exit_code", "level"), [(0, "notice"), (4, "warning"), (2, "error"), (3, "error")]
 )
-def test_a_run_without_a_broken_clause_is_told_by_its_headline(exit_code: int, level: str) -> None:
+def test_a_run_without_a_broken_clause_is_annotated_by_its_headline(
+    exit_code: int, level: str
+) -> None:
     """A run without a broken clause has one annotation: its headline as title, its reason as text.
 
     The exit code makes it a notice, a warning or an error.
@@ -70,12 +72,12 @@ def test_a_run_without_a_broken_clause_is_told_by_its_headline(exit_code: int, l
     assert commands(github.render(typed(document))) == [(level, {"title": "a headline"}, "plain")]
 
 
-def test_one_clause_is_told_once_however_many_results_break_it() -> None:
+def test_one_clause_is_annotated_once_however_many_results_break_it() -> None:
     """A clause that many results break has one annotation."""
     assert len(commands(github.render(typed(MANY)))) == 1
 
 
-def test_no_more_are_told_than_a_job_shows() -> None:
+def test_no_more_are_annotated_than_a_job_shows() -> None:
     """Of fourteen broken clauses nine have an annotation, and a tenth counts the others."""
     names = [f"FR-{number:03}.cap" for number in range(14)]
     results = [result("fail") | {"clauses": [name], "case": name, "findings": []} for name in names]
@@ -88,7 +90,7 @@ def test_no_more_are_told_than_a_job_shows() -> None:
 
 
 @pytest.mark.parametrize(("folder", "file"), [("", ""), (".", ""), ("a b", "a b/")])
-def test_a_stale_deviation_is_told_at_its_line(folder: str, file: str) -> None:
+def test_a_stale_deviation_is_annotated_at_its_line(folder: str, file: str) -> None:
     """A stale deviation is an `error` at its file and line, below the folder that is given.
 
     A used one has no annotation.

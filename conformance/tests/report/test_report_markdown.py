@@ -25,7 +25,7 @@ def test_markdown_tables_keep_their_columns() -> None:
     assert {len(re.sub(r"\\.", "", row).split("|")) for row in rows} == {5}
 
 
-def test_markdown_tells_a_failure_with_both_sides_and_how_to_see_it_again() -> None:
+def test_markdown_shows_a_failure_with_both_sides_and_how_to_see_it_again() -> None:
     """In Markdown a failure has clause, sentence, both sides, and the command to reproduce it."""
     text = markdown.render(typed(ONE))
 

@@ -193,7 +193,7 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(
         (("a.json",), "`report` needs --format; give one of junit, sarif"),
     ],
 )
-def test_one_run_is_told_from_one_file(arguments: tuple[str, ...], words: str) -> None:
+def test_one_run_is_rendered_from_one_file(arguments: tuple[str, ...], words: str) -> None:
     """`report` without a file, with two, or without a format exits with 2.
 
     One line on standard error says what to give.

@@ -116,7 +116,7 @@ def test_html_allows_its_own_style_and_script_alone() -> None:
     )
 
 
-def test_html_tells_a_failure_with_all_that_it_rests_on() -> None:
+def test_html_shows_a_failure_with_all_that_it_rests_on() -> None:
     """A failure on the page has its sentence, source, both sides, messages, commands, in order."""
     words = Page(html.render(typed(ONE))).words
 
@@ -187,7 +187,7 @@ def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
     assert "The rest of the body is not on this page." in page
 
 
-def test_a_call_that_reached_an_upstream_is_told_with_its_way() -> None:
+def test_a_call_that_reached_an_upstream_is_shown_with_its_way() -> None:
     """A message that reached an upstream server is headed `target → upstream` on the page."""
     sent, reached = message_of("sent", "{}"), message_of("received", '{"call":1}', "upstream")
     words = Page(html.render(typed(failing_report(sent, reached, findings=[], evidence=[])))).words
@@ -273,7 +273,7 @@ def test_twenty_five_failures_are_a_page_of_less_than_half_a_megabyte() -> None:
     assert len(page.encode()) < 500_000
 
 
-def test_a_waived_failure_is_told_with_its_deviation() -> None:
+def test_a_waived_failure_is_shown_with_its_deviation() -> None:
     """A waived failure has its deviation's reason, file, line and date on the page.
 
     A stale deviation is listed with its state.
@@ -320,7 +320,7 @@ def test_long_bodies_end() -> None:
     assert len(html.render(typed(LONG))) < 200_000
 
 
-def test_html_tells_results_whose_clause_is_not_in_the_profile() -> None:
+def test_html_shows_results_whose_clause_is_not_in_the_profile() -> None:
     """A result on an unknown clause is in a section of its own, which says that it is unknown."""
     stranger = report(result("fail") | {"clauses": ["FR-000.gone"]}, text="a")
     words = Page(html.render(typed(stranger))).words

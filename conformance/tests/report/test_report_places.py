@@ -63,7 +63,7 @@ def test_lines_are_those_where_members_begin(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\x00", "kind = "])
-def test_of_a_file_that_is_broken_no_line_is_told(text: str, tmp_path: Path) -> None:
+def test_a_broken_file_has_no_lines(text: str, tmp_path: Path) -> None:
     """`written` has no lines for a target file that is empty, not TOML, or gone."""
     file = tmp_path / "proxy.toml"
     file.write_text(text, encoding="utf-8")
@@ -87,7 +87,7 @@ def test_a_file_is_named_from_the_working_folder(
     assert paths == ["ci/p.toml"] * 3 + [(tmp_path / "p.toml").as_posix()]
 
 
-def test_a_run_tells_its_target_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_has_its_target_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A report has its target file and the lines of its members; null and {} without one.
 
     Both reports fit the schema.
@@ -110,7 +110,7 @@ def test_a_run_tells_its_target_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert targets == [("ci/p.toml", {"kind": 2}), (None, {})]
 
 
-def test_a_waived_failure_of_a_real_run_is_told_where_it_is_waived(
+def test_a_waived_failure_of_a_real_run_is_shown_with_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a run with waived failures, exit 0, four formats name the deviation's file and line.
@@ -250,7 +250,7 @@ def test_a_failure_that_no_deviation_waives_is_not_suppressed() -> None:
     assert "suppressions" not in found_in(document)
 
 
-def test_junit_tells_the_deviation_that_waives() -> None:
+def test_junit_has_the_deviation_that_waives() -> None:
     """In JUnit XML a waived result is a skipped case, whose message has the deviation."""
     root = ET.fromstring(junit.render(typed(WAIVED)))  # noqa: S314 - it is ours
 

@@ -31,7 +31,7 @@ def cases(document: Json) -> list[ET.Element]:
         (result("error", level="advisory") | {"blame": "suite"}, "error", "suite"),
     ],
 )
-def test_junit_tells_each_verdict(told: Json, tag: str | None, kind: str | None) -> None:
+def test_junit_has_each_verdict(told: Json, tag: str | None, kind: str | None) -> None:
     """In JUnit XML a required failure or open result is a failure, an error an error.
 
     Advisory ones pass with `system-out`, but for an error of the suite; others are skipped or bare.
@@ -78,7 +78,7 @@ def test_junit_carries_hostile_words_as_words() -> None:
 
 
 @pytest.mark.parametrize("spent", [None, "x", True, -1, 1e300, 10**400, float("nan")])
-def test_junit_tells_no_time_that_cannot_be(spent: object) -> None:
+def test_junit_has_no_time_that_cannot_be(spent: object) -> None:
     """In JUnit XML a time that is not a usable number is written as 0.000."""
     timing = {"seconds": spent, "results": {"test_cap[11]": {"seconds": spent}}}
     (case,) = cases(ONE | {"timing": timing})

@@ -62,7 +62,7 @@ def test_the_reports_of_these_tests_are_valid(name: str) -> None:
 
 
 @pytest.mark.parametrize("wanted", FORMATS)
-def test_a_real_run_is_told_again_with_the_same_bytes(
+def test_a_real_run_is_rendered_again_with_the_same_bytes(
     wanted: str, real: Path, tmp_path: Path
 ) -> None:
     """In each format, `report` writes the same bytes twice, and to --out; they are not empty.
@@ -80,7 +80,7 @@ def test_a_real_run_is_told_again_with_the_same_bytes(
 
 @pytest.mark.parametrize("wanted", FORMATS)
 @pytest.mark.parametrize("name", REPORTS)
-def test_every_report_is_told_without_active_characters(wanted: str, name: str) -> None:
+def test_every_report_is_rendered_without_active_characters(wanted: str, name: str) -> None:
     """In each format, no report yields control or direction characters; the last line is ended.
 
     Read again from JSON, a report is rendered to the same text.
@@ -165,7 +165,7 @@ def test_what_is_no_report_is_refused_in_one_sentence(
     assert words in done.stderr
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     """`report --out` to a missing folder exits with 2 and one line."""
     path = tmp_path / "report.json"
     path.write_text(json.dumps(ONE), encoding="utf-8")
@@ -175,7 +175,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
 
 
-def test_a_clause_of_another_version_is_still_told() -> None:
+def test_a_clause_of_another_version_is_still_rendered() -> None:
     """A report with an unknown clause is rendered to some text in each format."""
     stranger = result("fail") | {"clauses": ["FR-000.gone"]}
 

@@ -100,7 +100,7 @@ def test_commits_are_in_the_order_of_their_dates() -> None:
     assert older < newer
 
 
-def test_a_step_tells_regressions_mends_and_other_changes(folder: Path) -> None:
+def test_a_step_has_regressions_mends_and_other_changes(folder: Path) -> None:
     """`step` of two builds has a pass that became a failure as regression, the reverse as mend.
 
     Any other change of a verdict is in `others`.

@@ -84,7 +84,7 @@ def test_a_failure_takes_25_lines_at_most(told: dict[str, object]) -> None:
     assert max(lengths) <= LONGEST
 
 
-def test_of_forty_failures_a_few_are_told_and_the_others_counted() -> None:
+def test_of_forty_failures_a_few_are_printed_and_the_others_counted() -> None:
     """Of forty failures of one clause, three are printed and 37 counted, under one headline."""
     output = text(FORTY, "quiet")
 

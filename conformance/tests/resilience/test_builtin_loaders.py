@@ -131,7 +131,7 @@ def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:
     ]
 
 
-def test_an_unknown_builtin_is_told_with_those_there_are() -> None:
+def test_an_unknown_builtin_is_refused_with_those_there_are() -> None:
     """`builtin("llama")` raises UnknownBuiltin, whose message lists the known names."""
     with pytest.raises(
         UnknownBuiltin, match=r"no builtin loader is named 'llama'; choose one of langchain, "
@@ -296,7 +296,7 @@ def test_a_builtin_loads_over_http_and_stdio(
 @installs
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_builtin_tells_of_a_closed_port_and_a_404(
+def test_a_builtin_reports_a_closed_port_and_a_404(
     tmp_path: Path, healthy: UpstreamServer, name: str
 ) -> None:
     """A builtin gives a closed port and a 404 `permanent`, without tools, beside a healthy server.

@@ -148,7 +148,9 @@ def test_a_line_that_is_no_answer_breaks_the_loader(answer: bytes, sentence: str
         ("time.sleep(60)", 'did not answer hello within 2 s; answer {"id":1,"ok":'),
     ],
 )
-def test_a_program_that_breaks_at_hello_is_told(tmp_path: Path, code: str, sentence: str) -> None:
+def test_a_program_that_breaks_at_hello_is_reported(
+    tmp_path: Path, code: str, sentence: str
+) -> None:
     """A program that exits or is silent at hello makes `introduced` return a reason in `broken`.
 
     If the user declared its capabilities, that is a remark of one line instead.
@@ -166,7 +168,7 @@ def test_a_program_that_breaks_at_hello_is_told(tmp_path: Path, code: str, sente
     assert "\n" not in known.remarks[0]
 
 
-def test_what_the_user_declares_counts_and_a_contradiction_is_told(tmp_path: Path) -> None:
+def test_what_the_user_declares_counts_and_a_contradiction_is_reported(tmp_path: Path) -> None:
     """The user's declarations prevail over those in hello; each contradiction is a remark.
 
     What the user leaves out is taken from hello.

@@ -194,7 +194,7 @@ def test_only_what_the_source_leaves_no_word_for_is_blamed(
     assert [clause for blame in blames for clause in blame.clauses] == clauses
 
 
-def test_a_named_failure_told_as_available_is_a_failure_of_a_loader_without_classes() -> None:
+def test_a_named_failure_reported_as_available_fails_a_loader_without_classes() -> None:
     """If a loader does not classify, a 503 reported as available breaks X.failed only.
 
     Reported as transient it breaks nothing.
@@ -244,7 +244,7 @@ def test_at_most_two_servers_of_a_load_are_waited_for() -> None:
         (None, "cannot read "),
     ],
 )
-def test_a_case_of_ones_own_that_cannot_be_used_is_told(
+def test_a_case_of_ones_own_that_cannot_be_used_is_refused(
     text: str | None, said: str, tmp_path: Path
 ) -> None:
     """`run loader --case` with a missing file, or one that is not a load case, exits with 2."""

@@ -59,7 +59,9 @@ def python(code: str) -> tuple[str, ...]:
         ("print('[' * 100_000)", "its answer has 100001 values; send at most 50000"),
     ],
 )
-def test_a_broken_loader_is_told_in_one_sentence(tmp_path: Path, code: str, sentence: str) -> None:
+def test_a_broken_loader_is_reported_in_one_sentence(
+    tmp_path: Path, code: str, sentence: str
+) -> None:
     """A loader that prints a line that is not an answer raises AdapterError with what is wrong."""
     loader = LoaderProgram(python(code), tmp_path)
 
@@ -120,7 +122,7 @@ def test_large_answers_of_a_loader_are_counted_together(tmp_path: Path) -> None:
     assert 30 < len(kept) < 40
 
 
-def test_a_loader_that_does_not_start_is_told(tmp_path: Path) -> None:
+def test_a_loader_that_does_not_start_is_reported(tmp_path: Path) -> None:
     """A loader's command that does not exist raises AdapterError, which names it."""
     with pytest.raises(AdapterError, match="/nowhere/loader"):
         load(LoaderProgram(("/nowhere/loader",), tmp_path))

@@ -116,7 +116,7 @@ def test_a_loader_that_reads_one_page_is_not_judged_by_later_ones(tmp_path: Path
     assert verdicts(tmp_path, variant, "O3.later-page", confirm=False) == {"not_applicable"}
 
 
-def test_a_loader_without_classes_may_not_tell_a_named_failure_as_available(
+def test_a_loader_without_classes_may_not_report_a_failure_as_available(
     tmp_path: Path,
 ) -> None:
     """In the basic profile, a loader that reports a 5xx as available fails X.failed."""
@@ -149,7 +149,7 @@ def test_a_loader_without_classes_may_not_tell_a_named_failure_as_available(
         ("errors-in-lines", "pass", "pass"),
     ],
 )
-def test_a_secret_in_a_servers_words_is_told_from_one_that_the_loader_shows(
+def test_a_secret_in_a_servers_words_is_another_clause_than_one_of_the_loader(
     tmp_path: Path, loader: str, own: str, echoed: str
 ) -> None:
     """A loader that quotes a server's words passes S1.secrets and fails the advisory clause.

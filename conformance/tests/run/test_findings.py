@@ -167,7 +167,7 @@ LOADS = [
 
 @pytest.mark.proof(parts=2)
 @pytest.mark.parametrize(("name", "most"), LOADS)
-def test_a_loader_that_is_wrong_on_one_signal_is_told_its_clauses(
+def test_a_loader_that_is_wrong_on_one_signal_fails_its_clauses(
     name: str, most: set[str], tmp_path: Path
 ) -> None:
     """A loader that is wrong on one kind of failure fails all clauses that it is listed to break.

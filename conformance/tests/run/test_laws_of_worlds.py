@@ -249,7 +249,7 @@ def test_a_check_cites_what_its_law_can_convict_of() -> None:
 
 
 @pytest.mark.proof
-def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
+def test_a_run_comes_to_the_same_twice_and_reports_its_seed(tmp_path: Path) -> None:
     """A proxy with a cap too high has the same failing verdicts in two runs of a law.
 
     The evidence has the number of worlds and the seed.
@@ -280,7 +280,7 @@ def test_a_run_says_the_same_twice_and_tells_its_seed(tmp_path: Path) -> None:
         ('{"area": "nowhere"}', "no check has the area 'nowhere'"),
     ],
 )
-def test_a_case_of_ones_own_that_cannot_be_used_is_told(
+def test_a_case_of_ones_own_that_cannot_be_used_is_refused(
     text: str | None, said: str, tmp_path: Path
 ) -> None:
     """`read_own` raises BadCase for a file that is missing, incomplete or of an unknown area."""

@@ -241,7 +241,7 @@ def test_an_interruption_that_nobody_heard_of_ends_the_run(
 
 
 @pytest.mark.proof
-def test_a_worker_whose_targets_do_not_start_is_told_of(tmp_path: Path) -> None:
+def test_a_worker_whose_targets_do_not_start_is_reported(tmp_path: Path) -> None:
     """If targets start in one of two workers only, the other's checks are errors of the adapter.
 
     The run exits with 3.

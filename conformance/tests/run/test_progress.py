@@ -172,7 +172,7 @@ def test_a_line_is_never_wider_than_asked(columns: int, ascii_only: bool) -> Non
     assert not ascii_only or COLOUR.sub("", text).replace("漢字", "").isascii()
 
 
-def test_a_line_tells_all_there_is_to_tell() -> None:
+def test_a_line_shows_everything_that_fits() -> None:
     """A line of 120 columns has bar, counts, times, failed and open ones, and what is done, cut."""
     text = line(LONG, 120, colour=False, ascii_only=True)
 
@@ -239,7 +239,7 @@ def test_every_wait_has_its_sentence(wait: Wait, words: str) -> None:
     assert sentence(Waiting(wait=wait, since=time.monotonic() - 3)) == words
 
 
-def test_a_wait_for_another_thread_is_told_by_what_that_thread_waits_for() -> None:
+def test_a_wait_for_another_thread_is_shown_as_what_that_thread_waits_for() -> None:
     """A wait for a place is shown as the wait of the thread that sets it up.
 
     Another such thread is counted in `beside`. Without a wait `waiting_in` is None.

@@ -49,7 +49,7 @@ def test_the_bundled_relay_keeps_calls_and_lists(tmp_path: Path) -> None:
     assert {verdicts[word] for word in words} == {"pass"}
 
 
-def test_a_relay_that_rounds_integers_is_told_so_by_the_smallest_value(tmp_path: Path) -> None:
+def test_a_relay_that_rounds_integers_fails_with_the_smallest_value(tmp_path: Path) -> None:
     """A relay that rounds integers fails RLY.up.arguments.integers, exit 1, by the law.
 
     A case with one argument is written, and fails by itself, too.

@@ -23,7 +23,7 @@ _interrupted_nowhere.__code__ = _interrupted_nowhere.__code__.replace(
 )
 
 
-def test_an_interruption_at_a_place_without_a_line_can_be_told() -> None:
+def test_an_interruption_at_a_place_without_a_line_can_be_printed() -> None:
     """A KeyboardInterrupt without a line number in its traceback is raised again by the run's hook.
 
     That one can be printed by pytest.

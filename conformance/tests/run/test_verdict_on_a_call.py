@@ -175,7 +175,7 @@ def test_a_check_that_acted_is_not_called_again() -> None:
     assert (ending.verdict, len(calls)) == ("fail", 1)
 
 
-def test_a_failure_is_told_from_answers_of_its_own() -> None:
+def test_a_failure_is_judged_from_answers_of_its_own() -> None:
     """A check that fails on answers kept from another check is called again without them."""
     on = bench()
     on.started.answers[("old",)] = cast("Any", "answer")

@@ -42,7 +42,7 @@ def _explained(case: str) -> str:
     return done.output
 
 
-def test_a_case_is_told_with_the_tools_locks_and_steps_it_touches() -> None:
+def test_a_case_is_explained_with_the_tools_locks_and_steps_it_touches() -> None:
     """`explain withheld-changed` prints the case, and of its stage one tool and four steps.
 
     The other 25 tools of the stage are left out.
@@ -62,7 +62,7 @@ def test_a_case_is_told_with_the_tools_locks_and_steps_it_touches() -> None:
         ("cut-close-initialize", 'then: {"alpha": {"status": ["transient"]'),
     ],
 )  # fmt: skip
-def test_what_a_case_rests_on_is_told(case: str, line: str) -> None:
+def test_what_a_case_rests_on_is_explained(case: str, line: str) -> None:
     """The page that `explain` prints for this case contains this line or part of one."""
     assert line in _explained(case)
 

@@ -87,7 +87,7 @@ def test_nothing_of_the_catalogue_is_left_out() -> None:
     assert [why for why in untested if prose(why) not in PAGE] == []
 
 
-def test_a_clause_is_told_with_all_that_proves_it() -> None:
+def test_a_clause_is_listed_with_all_that_proves_it() -> None:
     """The section on FR-006.cap has its level, source, profiles, checks, cases and mutants."""
     text = section("FR-006.cap")
 

@@ -148,7 +148,7 @@ STATUS = "discovery/remediation/remediation-both.json"
         ("stages/scope.json", lambda c: c.update(words=["zorvika", "zorvikb"]), "are too similar"),
     ],
 )
-def test_a_bent_file_is_told_of(name: str, bend: Bend, said: str, tmp_path: Path) -> None:
+def test_a_fault_in_a_file_is_found(name: str, bend: Bend, said: str, tmp_path: Path) -> None:
     """`lint` of a shipped file with one fault exits with 1 and names that fault.
 
     Each line has the path, a fault and a repair.
@@ -162,7 +162,7 @@ def test_a_bent_file_is_told_of(name: str, bend: Bend, said: str, tmp_path: Path
     assert all("; " in line for line in output.splitlines())
 
 
-def test_a_fault_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_fault_is_reported_with_its_line(tmp_path: Path) -> None:
     """With `lint --json` a finding has the file, the faulty member's line and its JSON pointer."""
     path = bent(tmp_path, STATUS, lambda c: c.update(area="nothing"))
     line = path.read_text(encoding="utf-8").splitlines().index(' "area": "nothing",') + 1
@@ -187,7 +187,7 @@ def test_a_path_that_cannot_be_read_is_exit_2(tmp_path: Path) -> None:
     assert (empty, "has no .json or .toml file" in complaint) == (2, True)
 
 
-def test_what_is_of_no_known_kind_is_told(tmp_path: Path) -> None:
+def test_what_is_of_no_known_kind_is_reported(tmp_path: Path) -> None:
     """`lint` of a JSON file of no known kind exits with 1; in a folder it is skipped, exit 0.
 
     The output then says that it was not checked.

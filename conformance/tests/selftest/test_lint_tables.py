@@ -124,7 +124,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
     ],
 )
-def test_a_bent_table_is_told_of(name: str, old: str, new: str, said: str, tree: Path) -> None:
+def test_a_fault_in_a_table_is_found(name: str, old: str, new: str, said: str, tree: Path) -> None:
     """`lint` of a shipped table with `old` replaced by `new` exits with 1 and this finding.
 
     The table is restored afterwards.
@@ -141,7 +141,7 @@ def test_a_bent_table_is_told_of(name: str, old: str, new: str, said: str, tree:
     assert (code, said in output) == (1, True), output
 
 
-def test_a_clause_without_a_check_is_told_of_where_it_stands(tree: Path) -> None:
+def test_a_clause_without_a_check_is_found_at_its_line(tree: Path) -> None:
     """A new clause that no check cites and no profile lists has two findings at its own line.
 
     With `untested` and a reason it has none, exit 0.

@@ -144,7 +144,7 @@ def test_a_profile_lists_no_interpretation_that_it_does_not_need() -> None:
     )
 
 
-def test_names_are_unique_and_told_in_a_sentence() -> None:
+def test_ids_are_unique_and_each_text_is_a_sentence() -> None:
     """No two mutants or variants have the same id, and the text of each ends with a full stop."""
     everything = (*SHIPPED.counterexamples, *SHIPPED.variants)
     names = Counter(mutant.id for mutant in everything)

@@ -115,7 +115,7 @@ def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.proof
-def test_in_full_checks_are_told_that_a_counterexample_needs(tmp_path: Path) -> None:
+def test_in_full_checks_that_a_mutant_needs_are_listed(tmp_path: Path) -> None:
     """With `selftest --full` the only killer of a mutant is in `alone`, and no check is spare.
 
     A mutant that needs --soak is not tried, and its row says so.

@@ -70,7 +70,7 @@ def test_another_text_is_not_found(tmp_path: Path) -> None:
     assert places["kept"].traces == frozenset()
 
 
-def test_a_change_of_a_database_is_told_by_its_column(tmp_path: Path) -> None:
+def test_a_change_of_a_database_is_named_by_its_column(tmp_path: Path) -> None:
     """`changed` names a changed cell by file, table and column, and a changed header.
 
     `traced` names a text that is new there, for the column and for the file.

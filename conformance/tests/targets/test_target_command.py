@@ -132,7 +132,7 @@ def test_an_agent_left_out_keeps_its_headers(
     assert agents == [{"junior": {"A": "b"}, "senior": {"A": letter}} for letter in "cd"]
 
 
-def test_refusals_and_unsupported_operations_are_told_apart(
+def test_refusals_and_unsupported_operations_are_distinguished(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
     """The answers `refused`, `unsupported` and `error` raise Refused, Unsupported, AdapterError.
@@ -190,7 +190,7 @@ def test_refusals_and_unsupported_operations_are_told_apart(
         ),
     ],
 )
-def test_a_broken_start_is_told_in_one_sentence(
+def test_a_broken_start_is_reported_in_one_sentence(
     tmp_path: Path,
     adapters: list[CommandAdapter],
     answers: list[str],
@@ -237,7 +237,7 @@ def test_a_stray_line_is_quoted(tmp_path: Path, adapters: list[CommandAdapter]) 
         adapter.lock("user", "forge", ["zorvik_list"])
 
 
-def test_a_flood_is_told_as_such_and_does_not_keep_the_end_waiting(
+def test_a_flood_is_reported_and_does_not_delay_the_end(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
     """A program that prints endlessly makes the next request raise AdapterError, and is ended."""
@@ -298,7 +298,7 @@ def test_credentials_of_a_bad_answer_are_not_quoted(
     assert '"url":3' in str(error.value)
 
 
-def test_an_adapter_that_reads_no_more_is_told_at_once(
+def test_an_adapter_that_reads_no_more_is_reported_at_once(
     tmp_path: Path, adapters: list[CommandAdapter]
 ) -> None:
     """A program that closed its input makes `lock` raise AdapterError at once, and is ended."""

@@ -221,7 +221,7 @@ def test_a_target_that_is_closed_while_it_starts_is_ended(tmp_path: Path) -> Non
     assert (Starting.running, list(tmp_path.iterdir())) == (False, [])
 
 
-def test_an_address_that_is_not_there_is_told_as_that(tmp_path: Path) -> None:
+def test_an_address_that_is_not_there_is_named(tmp_path: Path) -> None:
     """A bind address that this machine lacks ends the run with exit 3; the last line names it."""
     out = ("--out", str(tmp_path), "--check", CHECK)
     done = CliRunner().invoke(main, ["run", "--upstream-bind", "203.0.113.1", *out, "reference"])

@@ -142,7 +142,7 @@ def test_the_reference_classifies_what_it_meets() -> None:
     ("name", "status", "attempts"),
     [("late", "transient", 3), ("silence", "available", 2), ("silent listing", "available", 2)],
 )
-def test_the_reference_waits_no_longer_than_it_is_told(
+def test_the_reference_waits_no_longer_than_its_timeout(
     name: str, status: str, attempts: int
 ) -> None:
     """The reference's loader ends a silent attempt at its timeout of 0.5 s, and tries again.

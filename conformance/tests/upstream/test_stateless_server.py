@@ -98,7 +98,7 @@ def test_a_client_that_declares_nothing_is_not_asked(client: StatelessClient) ->
     assert [answered["resultType"], needing.status, needing.code] == ["complete", 400, -32021]
 
 
-def test_a_subscription_tells_what_it_asked_for(
+def test_a_subscription_has_the_notifications_it_names(
     server: RelayedServer, client: StatelessClient
 ) -> None:
     """A stream begins by its acknowledgement, and has the notifications that its filter names."""

@@ -232,7 +232,7 @@ def test_a_waived_clause_of_the_floor_is_named_as_such() -> None:
     ]
 
 
-def test_a_stale_entry_is_told_with_its_line_and_the_repair() -> None:
+def test_a_stale_entry_is_reported_with_its_line_and_the_repair() -> None:
     """The report's `why` names the first of two stale entries, with the repair.
 
     The terminal lists both, each with its file, line and repair.
@@ -248,7 +248,7 @@ def test_a_stale_entry_is_told_with_its_line_and_the_repair() -> None:
     ]
 
 
-def test_a_known_failure_is_told_with_its_reason_issue_date_and_place() -> None:
+def test_a_known_failure_is_reported_with_its_reason_issue_date_and_place() -> None:
     """The terminal shows a known failure with reason, issue, date and place in one line.
 
     Its line breaks and escapes are made harmless; the last line has the headline and the clause.
@@ -266,7 +266,7 @@ def test_a_known_failure_is_told_with_its_reason_issue_date_and_place() -> None:
     assert text.splitlines()[-1].startswith("passes with 1 deviation: waived: ROB.flag")
 
 
-def test_the_report_tells_of_each_entry() -> None:
+def test_the_report_has_each_entry() -> None:
     """The report's `waivers` have an entry's members, its state and how many results it waived."""
     assert reported(deviation("ROB.flag", 7), other=(FAILS, FAILS))["waivers"] == [
         {
@@ -295,7 +295,7 @@ def test_what_ends_a_run_before_its_first_check_cannot_be_waived() -> None:
     assert (report["exit"], report["waivers"][0]["state"]) == (1, "used")
 
 
-def test_a_case_that_its_check_has_not_is_told_with_the_nearest() -> None:
+def test_a_case_that_its_check_has_not_is_reported_with_the_nearest() -> None:
     """An id with a case that its collected check lacks gives a sentence with the nearest case.
 
     Ids of checks that were not collected, and of clauses, give an empty text.

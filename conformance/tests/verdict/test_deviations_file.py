@@ -116,7 +116,7 @@ def swapped(old: str, new: str) -> str:
         ("#" * (reader.MOST + 1), 1, "has more than 1048576 bytes"),
     ],
 )
-def test_what_does_not_keep_to_the_form_is_told_with_its_line(
+def test_what_does_not_keep_to_the_form_is_reported_with_its_line(
     text: str | bytes, line: int, words: str
 ) -> None:
     """A malformed file raises BadDeviations with one sentence: its line, and what is wrong.
@@ -162,7 +162,7 @@ def test_a_reason_may_speak_of_what_is_to_be_done() -> None:
         ("x" * 900_000, "there is no clause, check or case 'xxx"),
     ],
 )
-def test_an_id_that_names_nothing_that_counts_is_told_with_the_nearest(
+def test_an_id_that_names_nothing_that_counts_is_reported_with_the_nearest(
     wanted: str, words: str
 ) -> None:
     """An id that is unknown, advisory or never waived raises BadDeviations with the repair.
@@ -227,7 +227,7 @@ def test_the_day_is_that_of_utc(monkeypatch: pytest.MonkeyPatch) -> None:
     assert deviation.today() == DAY
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     """An expired entry and another's malformed link are reported together; exit 2, not 5.
 
     The unknown id of the second entry is left out.
@@ -243,7 +243,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
     assert command("deviations", "check", str(KNOWN)).exit_code == 2
 
 
-def test_of_a_file_that_is_something_else_not_everything_is_told() -> None:
+def test_of_a_file_that_is_something_else_not_everything_is_reported() -> None:
     """Of a file with 50,000 unknown members the first 20 are reported."""
     sentences = complaints("".join(f"x{number} = 1\n" for number in range(50_000)))
 
@@ -253,7 +253,7 @@ def test_of_a_file_that_is_something_else_not_everything_is_told() -> None:
     )
 
 
-def test_a_file_that_is_not_there_or_no_file_is_told() -> None:
+def test_a_file_that_is_not_there_or_no_file_is_reported() -> None:
     """A missing file, a folder and a name with NUL raise BadDeviations, which names the repair."""
     for name in (str(KNOWN), ".", "a\0b"):
         with pytest.raises(BadDeviations, match=r"cannot be read: .+; name another file, or let"):

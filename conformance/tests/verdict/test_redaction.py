@@ -37,7 +37,7 @@ def test_no_long_fragment_of_a_secret_is_left(
 
 
 @pytest.mark.parametrize("cut", [0, 171, 500])
-def test_an_excerpt_of_a_long_token_tells_nothing_of_it(cut: int) -> None:
+def test_an_excerpt_of_a_long_token_is_redacted(cut: int) -> None:
     """Beginning, end or middle of a long token are replaced by `(redacted)` as a whole.
 
     So they are if the token is percent-encoded or in base64.
@@ -51,7 +51,7 @@ def test_an_excerpt_of_a_long_token_tells_nothing_of_it(cut: int) -> None:
 
 
 @given(st.text(), st.text(min_size=4))
-def test_what_holds_no_secret_is_told_as_it_is(text: str, secret: str) -> None:
+def test_what_holds_no_secret_is_unchanged(text: str, secret: str) -> None:
     """A text without any of the secrets is unchanged, as is any text if no secret is known."""
     words = "an ordinary sentence, and a path: /usr/lib/python3"
 
@@ -72,7 +72,7 @@ def test_what_holds_no_secret_is_told_as_it_is(text: str, secret: str) -> None:
         ("HTTPS_PROXY", "http://me:proxy-canary-7@proxy.invalid:3128", "proxy-canary-7"),
     ],
 )
-def test_the_environment_tells_what_is_secret_by_name_or_by_shape(
+def test_secrets_of_the_environment_are_known_by_name_or_by_shape(
     name: str, value: str, secret: str
 ) -> None:
     """Credentials are the values of variables with a secret's name, and passwords in any URL.

@@ -12,7 +12,7 @@ def recorded(transcript: Transcript, raw: bytes) -> Message:
     return transcript.record(edge="client", direction="received", peer="p", raw=raw, note="")
 
 
-def test_a_large_body_is_told_to_the_byte() -> None:
+def test_a_large_body_is_kept_to_the_byte() -> None:
     """Eight bodies above LARGE are read back to the byte, in two orders, from four threads."""
     transcript = Transcript()
     bodies = [bytes([number]) * (LARGE + number) for number in range(8)]

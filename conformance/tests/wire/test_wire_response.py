@@ -183,7 +183,7 @@ def test_what_came_before_a_fault_is_read(pair: Pair) -> None:
 @pytest.mark.parametrize(
     ("raw", "said"), [(b"ello\r\n\r\n", "HTTP"), (OK + b"X: x\r\n" * 102 + b"\r\n", "fields")]
 )
-def test_a_fault_is_told_as_itself_while_another_is_handled(
+def test_a_fault_is_raised_as_itself_while_another_is_handled(
     raw: bytes, said: str, pair: Pair
 ) -> None:
     """A bad head read while another exception is handled raises NotHttp, not the other."""
