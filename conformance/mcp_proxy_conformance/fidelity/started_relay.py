@@ -208,7 +208,7 @@ class StartedRelay:
 
     def carrier(self, side: Side) -> Carrier:
         """Return a new transport of a client to a way; one over stdio has a relay of its own."""
-        url = side.server.url if side is self.direct else self.launched.url
+        url = self.launched.url if side is self.through else side.server.url
         if url:
             shown = self.target.facts.shown() if side is self.through else {}
             return OverHttp(url, self.transcript, shown)
