@@ -26,7 +26,7 @@ def private_results(bench: RelayBench) -> Comparison:
     """Read as two clients with credentials of their own; no one gets what the other has got.
 
     One resource is private, and another at each reading; another one is read by a retry with input.
-    Raises NotApplicable if the clients are refused.
+    Raises NotApplicable if the clients are refused, Inconclusive if the direct way shows nothing.
     """
     comparison = Comparison()
     bench.served("stateless")
@@ -34,7 +34,12 @@ def private_results(bench: RelayBench) -> Comparison:
         (COUNTED, "what nobody else has got"),
         (ASKING, "a question, or an error"),
     ):
-        texts = [_read(bench, uri, user) for user in (0, 1)]
+        own, texts = (
+            [_read(bench, side, uri, user) for user in (0, 1)]
+            for side in (bench.direct, bench.through)
+        )
+        if None in own or own[0] == own[1]:
+            raise Inconclusive(f"the direct way does not show {uri}")
         if None in texts:
             continue
         comparison.truth(f"{uri}, read by the second client", texts[1], holds=texts[0] != texts[1],
@@ -47,7 +52,7 @@ def private_results(bench: RelayBench) -> Comparison:
 def kept_hints(bench: RelayBench) -> Comparison:
     """Compare the hints of lists and reads; what is private stays so, and is kept no longer.
 
-    Raises Inconclusive if the direct way does not show them.
+    Raises Inconclusive if the direct way does not show them, or no result has any.
     """
     comparison = Comparison()
     bench.served("stateless")
@@ -58,21 +63,23 @@ def kept_hints(bench: RelayBench) -> Comparison:
         )
         if own.get("cacheScope") != "private":
             raise Inconclusive(f"the direct way does not show the hints of {method}")
-        if not shown:
-            continue
         scope, kept_ms = shown.get("cacheScope"), shown.get("ttlMs", 0)
+        if scope is None:
+            continue
         comparison.truth(f"cacheScope of {method}", scope, holds=scope != "public",
                          allowed="private", breaks=[KEPT])  # fmt: skip
         holds = isinstance(kept_ms, int | float) and kept_ms <= own["ttlMs"]
         comparison.truth(f"ttlMs of {method}", kept_ms, holds=holds, breaks=[KEPT],
                          allowed=f"at most {own['ttlMs']}")  # fmt: skip
+    if not comparison.looked:
+        raise Inconclusive("no result has hints for caches")
     return comparison
 
 
 def page_scopes(bench: RelayBench) -> Comparison:
     """Walk along the pages of lists; all pages of one have the same scope.
 
-    Raises NotApplicable if no list has several pages.
+    Raises NotApplicable if no list has several pages with hints.
     """
     comparison = Comparison()
     bench.served("stateless")
@@ -85,21 +92,21 @@ def page_scopes(bench: RelayBench) -> Comparison:
             scopes.append(result.get("cacheScope"))
             if (cursor := result.get("nextCursor")) is None:
                 break
-        if len(scopes) > 1:
+        if len(scopes) > 1 and None not in scopes:
             same = [scopes[:1] * len(scopes)]
             comparison.one_of(f"scopes of the pages of {method}", scopes, same, breaks=[PAGES])
     if not comparison.looked:
-        raise NotApplicable("no list has several pages")
+        raise NotApplicable("no list has several pages with hints for caches")
     return comparison
 
 
-def _read(bench: RelayBench, uri: str, user: int) -> str | None:
+def _read(bench: RelayBench, side: Side, uri: str, user: int) -> str | None:
     """Read a resource as the first (0) or second user, by a retry if it asks; return its text.
 
     Of a client that is asked the text is that of the first reading, and "" if it only is asked now.
     None if it is refused.
     """
-    with closing(bench.relay.stateless(bench.through)) as client:
+    with closing(bench.relay.stateless(side)) as client:
         own = {"own_meta": meta(clientCapabilities=CAPABILITIES)}
         headers = bench.facts.shown(user) or {AUTHORIZATION: TOKENS[user]}
         result = client.ask("resources/read", {"uri": uri}, headers=headers, **own).answer

@@ -40,13 +40,18 @@ def crossing(bench: RelayBench) -> Comparison:
     """Elicit from clients of each era that declare it; question and answer cross by value.
 
     What the relay does not declare upstream is left out; NotApplicable if that is everything.
-    Raises Inconclusive if a call does not reach the upstream.
+    Raises Inconclusive if the direct way does not show it, or a call does not reach the upstream.
     """
     comparison = Comparison()
-    for wire in bench.served():
+    served = bench.served()
+    mark = bench.direct.server.journal.mark()
+    question, answer = _elicited(bench, bench.direct, bench.upstream_era)
+    if question is ABSENT or "result" not in answer or _given(bench.direct, mark) is ABSENT:
+        raise Inconclusive("the direct way does not show an elicitation")
+    for wire in served:
         bench.needs_tool(TELLING)
         mark = bench.through.server.journal.mark()
-        question, answer = _elicited(bench, wire)
+        question, answer = _elicited(bench, bench.through, wire)
         calls = bench.through.server.journal.calls(mark)
         if not calls:
             raise Inconclusive("the call did not reach the upstream")
@@ -56,7 +61,7 @@ def crossing(bench: RelayBench) -> Comparison:
         asked = exact_json.read(json.dumps(ASKED[ELICIT]).encode())
         record(comparison, f"{place}: the question", asked, question, (CROSSES,), additions=True)
         given = exact_json.read(json.dumps(GIVEN).encode())
-        at_upstream = _answer_upstream(bench.through, mark)
+        at_upstream = _given(bench.through, mark)
         record(comparison, f"{place}: at the upstream", given, at_upstream, (CROSSES,),
                additions=True)  # fmt: skip
         comparison.truth(f"{place}: the result", answer, holds="result" in answer,
@@ -140,14 +145,14 @@ def forged_states(bench: RelayBench) -> Comparison:
     bench.needs_tool(TELLING)
     with closing(bench.relay.stateless(bench.through)) as client:
         for kind in ("one letter", "the second half"):
-            exchange = _asked(bench, client, kind)
+            exchange = _asked(bench.through, client, kind)
             state = _result(exchange).get("requestState")
             if not isinstance(state, str):
                 continue
             half = len(state) // 2
             other = "A" if state[half : half + 1] != "A" else "B"
             forged = state[:half] + (other + state[half + 1 :] if kind == "one letter" else "")
-            answer = _retried(bench, client, kind, exchange, forged).answer
+            answer = _retried(bench.through, client, kind, exchange, forged).answer
             result = answer.get("result")
             is_finished = isinstance(result, dict) and "content" in result
             comparison.truth(
@@ -164,7 +169,7 @@ def own_errors(bench: RelayBench) -> Comparison:
     """Send requests without fault as a client of 2026-07-28; none is refused as faulty.
 
     One calls a tool that needs a capability, which it declares. Raises Inconclusive if the direct
-    way does not answer one by a result.
+    way does not answer one by a result, or it does not reach the upstream.
     """
     comparison = Comparison()
     bench.served("stateless")
@@ -174,10 +179,14 @@ def own_errors(bench: RelayBench) -> Comparison:
         ("tools/call", {"name": "echo", "arguments": {}}),
         ("resources/read", {"uri": "memo://notes/1"}),
     )
+    journal = bench.through.server.journal
     for method, params in requests:
+        mark = journal.mark()
         direct, through = (_ask(bench, side, method, params) for side in _ways(bench))
         if "result" not in direct.answer:
             raise Inconclusive(f"the direct way does not answer {method}")
+        if not journal.since(mark, method):
+            raise Inconclusive(f"{method} did not reach the upstream")
         wrong = [HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_REVISION]
         comparison.truth(
             f"{method} of {params.get('name', 'a resource')}", through.answer,
@@ -204,19 +213,19 @@ def _asking(call: str) -> Mapping[str, Any]:
     return {"case": ELICIT, "call": call}
 
 
-def _asked(bench: RelayBench, client: StatelessClient, call: str) -> Exchange:
+def _asked(side: Side, client: StatelessClient, call: str) -> Exchange:
     """Call a tool that elicits, declaring that; return the finished exchange."""
-    params = {"name": bench.through.name_of(TELLING), "arguments": _asking(call)}
+    params = {"name": side.name_of(TELLING), "arguments": _asking(call)}
     return client.ask("tools/call", params, own_meta=meta(clientCapabilities=CAPABILITIES))
 
 
 def _retried(
-    bench: RelayBench, client: StatelessClient, call: str, exchange: Exchange, state: Any
+    side: Side, client: StatelessClient, call: str, exchange: Exchange, state: Any
 ) -> Exchange:
     """Retry a call with that state, and the answers to what its exchange asked for."""
     questions = _result(exchange).get("inputRequests", {})
     params: dict[str, Any] = {
-        "name": bench.through.name_of(TELLING),
+        "name": side.name_of(TELLING),
         "arguments": _asking(call),
         "inputResponses": dict.fromkeys(questions, GIVEN),
     }
@@ -231,9 +240,12 @@ def _two_retried(bench: RelayBench) -> None:
         closing(bench.relay.stateless(bench.through)) as one,
         closing(bench.relay.stateless(bench.through)) as other,
     ):
-        asked = {"a": (one, _asked(bench, one, "a")), "b": (other, _asked(bench, other, "b"))}
+        asked = {
+            "a": (one, _asked(bench.through, one, "a")),
+            "b": (other, _asked(bench.through, other, "b")),
+        }
         for call, (client, exchange) in reversed(asked.items()):
-            _retried(bench, client, call, exchange, _result(exchange).get("requestState"))
+            _retried(bench.through, client, call, exchange, _result(exchange).get("requestState"))
 
 
 def _result(exchange: Exchange) -> Mapping[str, Any]:
@@ -263,26 +275,26 @@ def _compare_states(
         comparison.one_of(f"{place}: ids used twice", len(ids) - len({*ids}), [0], breaks=[STATE])
 
 
-def _elicited(bench: RelayBench, wire: Wire) -> tuple[Any, Mapping[str, Any]]:
-    """Elicit from a client of an era; return (the question's params, exactly, its last answer).
+def _elicited(bench: RelayBench, side: Side, wire: Wire) -> tuple[Any, Mapping[str, Any]]:
+    """Elicit from a client of an era on a way; return (the question's params, its last answer).
 
     The params are ABSENT if nothing was asked.
     """
     if wire == "handshake":
-        with closing(connected(bench, bench.through, EVERYTHING)) as client:
+        with closing(connected(bench, side, EVERYTHING)) as client:
             client.answers |= FIRST
-            answer = called(bench.through, client, ELICIT)
+            answer = called(side, client, ELICIT)
             asked = client.received(ELICIT)
             return (asked[0].exact if asked else ABSENT), answer
-    with closing(bench.relay.stateless(bench.through)) as client:
-        exchange = _asked(bench, client, "a")
+    with closing(bench.relay.stateless(side)) as client:
+        exchange = _asked(side, client, "a")
         questions = _result(exchange).get("inputRequests", {})
         if not questions:
             return ABSENT, exchange.answer
         raw = exact_json.read(exchange.received("")[-1].raw)
         path = ("result", "inputRequests", next(iter(questions)), "params")
         state = _result(exchange).get("requestState")
-        answer = _retried(bench, client, "a", exchange, state).answer
+        answer = _retried(side, client, "a", exchange, state).answer
         return exact_json.at(raw, path), answer
 
 
@@ -294,7 +306,7 @@ def _declared(side: Side, call: Arrival) -> Mapping[str, Any]:
     return side.server.talk.declared.get(call.session, {})
 
 
-def _answer_upstream(side: Side, mark: int) -> Any:
+def _given(side: Side, mark: int) -> Any:
     """Return the first answer to an elicitation that arrived at the upstream; ABSENT without."""
     for each in side.server.journal.since(mark, "tools/call"):
         params = exact_json.at(exact_json.read(each.raw), ("params",))

@@ -36,7 +36,7 @@ def test_requests_upstream_state_version_and_capabilities(bench: RelayBench) -> 
 def test_trace_context_upstream_is_well_formed(bench: RelayBench) -> None:
     """Trace context that an upstream of 2026-07-28 gets has the form of W3C's recommendations.
 
-    It may be missing. Not applicable if the relay serves no client in front of such an upstream.
+    Not applicable if none arrives, or the relay serves no client in front of such an upstream.
     """
     hops.traces(bench).conclude()
 
