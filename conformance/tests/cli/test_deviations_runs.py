@@ -178,6 +178,7 @@ def test_a_case_that_a_check_has_not_ends_the_run_before_its_first_check() -> No
     assert report["why"] == f"{FILE}:1: there is no case '{check}[99]'; {nearest}"
 
 
+@pytest.mark.proof
 def test_a_file_that_is_begun_from_a_report_makes_its_run_pass(broken: Any) -> None:
     """A file that `deviations init` begins from a failed run ends `run` with 2.
 

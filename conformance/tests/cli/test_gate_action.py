@@ -38,6 +38,7 @@ HOSTILE = (
 LINE = (
     f"-x 'a b' $(touch pwned) `touch pwned`; touch pwned\n touch pwned & | {HOSTILE[-1]}\n::error::"
 )
+PROOF = pytest.mark.proof(parts=3)
 
 
 @pytest.fixture
@@ -140,7 +141,11 @@ def test_the_words_of_a_command_reach_the_adapter_as_they_are(job: Job) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [*((name, LINE) for name in NAMES), *(("options", words) for words in ("--help", "'", "--"))],
+    [
+        ("command", LINE),
+        *(("options", words) for words in ("--help", "'", "--")),
+        *(pytest.param(n, LINE, marks=PROOF) for n in NAMES if n != "command"),
+    ],
 )
 def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, value: str) -> None:
     """A hostile line as one input, or a bad option, ends the job with 2 or 3.

@@ -15,6 +15,9 @@ from hostile_ways import raw
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.discovery.live.talk import AGAIN, LONGEST_S, PAUSE_S, seconds_asked
 
+PROOF = pytest.mark.proof(parts=3)
+MOVED = ("301 Moved Permanently", "308 x")
+
 
 def look(url: str, out: Path, *options: str) -> Result:
     """Run `run endpoint` on the URL, in this process, with CANARY as its bearer token.
@@ -121,7 +124,9 @@ def test_patience_keeps_to_what_was_promised(
     assert len(refusing.seen) <= 4
 
 
-@pytest.mark.parametrize("status", ["301 Moved Permanently", "307 Temporary Redirect", "308 x"])
+@pytest.mark.parametrize(
+    "status", ["307 Temporary Redirect", *(pytest.param(s, marks=PROOF) for s in MOVED)]
+)
 @pytest.mark.parametrize(
     "form",
     ["http://127.0.0.1:{port}/mcp", "//127.0.0.1:{port}/mcp", "http://u@127.0.0.1:{port}/\\@x"],

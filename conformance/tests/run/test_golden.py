@@ -120,6 +120,7 @@ def test_equal_bytes_pass_in_several_processes(folder: Path) -> None:
     assert (folder / STORED).read_bytes() == before
 
 
+@pytest.mark.proof
 def test_a_changed_byte_fails_with_its_place_and_both_sides(folder: Path) -> None:
     """A changed answer fails the clauses that its check cites, with place and both values.
 

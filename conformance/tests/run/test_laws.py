@@ -250,15 +250,8 @@ FAIR = [
 ]
 
 
-@pytest.mark.parametrize(
-    "fair",
-    [
-        pytest.param(
-            loader, marks=() if loader is FAIR[0] else pytest.mark.proof(parts=3), id=loader.id
-        )
-        for loader in FAIR
-    ],
-)
+@pytest.mark.proof(parts=4)
+@pytest.mark.parametrize("fair", FAIR, ids=lambda loader: loader.id)
 def test_a_fair_loader_breaks_no_law(fair: ChangedLoad, tmp_path: Path) -> None:
     """A conforming loader with other pauses, order or fewer attempts breaks no law.
 

@@ -189,9 +189,8 @@ def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) 
     assert living_processes.naming(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.proof)]
-)
+@pytest.mark.proof(parts=2)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_ends_its_workers_and_reports(
     number: signal.Signals, tmp_path: Path
 ) -> None:

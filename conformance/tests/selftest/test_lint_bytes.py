@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sound_case import LOAD, SOUND
@@ -41,6 +42,7 @@ def replaced(draw: st.DrawFn) -> bytes:
     return json.dumps(document).encode()
 
 
+@pytest.mark.proof
 @settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     data=st.binary(max_size=60) | spliced() | replaced(), suffix=st.sampled_from(["json", "toml"])

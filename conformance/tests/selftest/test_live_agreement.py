@@ -21,6 +21,7 @@ from mcp_proxy_mutants.proxy.changed import Changed
 from mcp_proxy_mutants.proxy.variants import variants
 
 PART = variants()[::8]
+PROOF = pytest.mark.proof(parts=3)
 
 
 @pytest.fixture
@@ -42,6 +43,7 @@ def accused(report: dict[str, Any]) -> list[tuple[str, str]]:
     return [(r["check"], r["reason"]) for r in report["results"] if r["verdict"] == "fail"]
 
 
+@pytest.mark.proof
 def test_five_runs_come_to_the_same(started: Started, tmp_path: Path) -> None:
     """Five runs on one unchanged endpoint have equal verdicts and reasons; every clause passes."""
     runs = [verdicts(tried_live(endpoint_of(started), tmp_path / str(n))) for n in range(5)]
@@ -86,11 +88,15 @@ def test_a_target_whose_locks_come_and_go_is_not_accused(
     assert (accused(report), report["exit"] in (0, 4)) == ([], True)
 
 
-@pytest.mark.parametrize("variant", PART, ids=lambda variant: variant.id)
+@pytest.mark.parametrize(
+    "variant",
+    [*PART[::4], *(pytest.param(v, marks=PROOF) for n, v in enumerate(PART) if n % 4)],
+    ids=lambda variant: variant.id,
+)
 def test_a_conforming_variant_is_not_accused(variant: Any, tmp_path: Path) -> None:
     """A live run on a conforming variant of the reference has no failure, and exits with 0.
 
-    Every eighth variant is tried.
+    Every eighth variant is tried, most of them as parts of the proof.
     """
     target = Trial(kind="variant", changed=variant).target()
     try:

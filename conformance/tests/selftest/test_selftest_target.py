@@ -88,6 +88,7 @@ def test_a_target_that_does_not_start_proves_nothing() -> None:
     assert "before it answered start" in ended.stdout
 
 
+@pytest.mark.proof
 def test_an_interrupted_selftest_ends_its_targets(tmp_path: Path) -> None:
     """`selftest` that gets SIGTERM once its target runs exits with 130.
 
