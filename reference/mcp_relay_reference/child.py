@@ -15,6 +15,8 @@ from mcp_relay_reference.remote import Unreachable
 
 ENDS_S = 2.0
 WAITING = 1_000
+INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
+"""Variables that a program needs; secrets of the relay, or for other programs, are in others."""
 Stream = asyncio.Queue[Message | None]
 log = logging.getLogger("mcp_relay_reference")
 
@@ -37,11 +39,16 @@ class Child:
 
     @staticmethod
     async def start(command: Sequence[str]) -> "Child":
-        """Start the upstream's program; raises Unreachable if that is impossible."""
+        """Start the upstream's program, which inherits no variable but those of INHERITED.
+
+        Raises Unreachable if that is impossible.
+        """
+        env = {name: os.environ[name] for name in INHERITED if name in os.environ}
         try:
             process = await asyncio.create_subprocess_exec(
-                *command, stdin=PIPE, stdout=PIPE, start_new_session=True, limit=message.MOST_BYTES
-            )
+                *command, stdin=PIPE, stdout=PIPE, start_new_session=True,
+                limit=message.MOST_BYTES, env=env,
+            )  # fmt: skip
         except OSError:
             raise Unreachable("The upstream server cannot be started.") from None
         return Child(process)

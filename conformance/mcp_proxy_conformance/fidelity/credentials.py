@@ -8,6 +8,7 @@ from mcp_proxy_conformance.fidelity import several, way_back
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.started_relay import (
     IN_ENVIRONMENT,
+    OF_RELAY,
     SECOND_KEY,
     SECOND_TOKEN,
     UPSTREAM_KEY,
@@ -24,7 +25,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 TOKEN, OTHER, QUERY = "RLY.cred.down.token", "RLY.cred.down.other", "RLY.cred.down.query"
-SIDEWAYS = "RLY.cred.down.sideways"
+SIDEWAYS, INHERITED = "RLY.cred.down.sideways", "RLY.cred.down.environment"
 UP, LOG = "RLY.cred.up.token", "RLY.cred.up.log"
 AUTHORIZATION, HEADERS = "Authorization", "the headers of a client"
 CLIENT_TOKEN = "canary/of+the-client-c1a55e="  # noqa: S105 - a canary, not a secret
@@ -173,6 +174,24 @@ def sideways(bench: RelayBench) -> Comparison:
                 )  # fmt: skip
     if not comparison.looked:
         raise NotApplicable("the relay shows its upstreams no credentials")
+    return comparison
+
+
+def inherited(bench: RelayBench) -> Comparison:
+    """Search the environment of the upstream's program for a secret that is the relay's own.
+
+    Raises NotApplicable if the relay reaches the upstream over HTTP.
+    """
+    comparison = Comparison()
+    bench.needs_tool("echo")
+    environments = bench.through.server.environments
+    if not environments:
+        raise NotApplicable("the relay starts no program")
+    shown = sum(_shows(OF_RELAY, text) for text in environments)
+    comparison.one_of(
+        "programs that find a secret of the relay in their environment", shown, [0],
+        breaks=[INHERITED],
+    )  # fmt: skip
     return comparison
 
 

@@ -36,8 +36,9 @@ UPSTREAM_KEY = "canary+in/the-url-81ab03"
 IN_ENVIRONMENT = "canary/in+the-environment-7d20aa"
 SECOND_TOKEN = "canary/of+the-second-2e9ab7="  # noqa: S105 - a canary, not a secret
 SECOND_KEY = "canary+in/the-second-url-55c0d1"
-VARIABLE = "UPSTREAM_API_KEY"
-"""Credentials of upstreams that the relay is given: headers', their URLs', the environment's."""
+OF_RELAY = "canary+for/the-relay-alone-6e12d4"
+VARIABLE, OWN_VARIABLE = "UPSTREAM_API_KEY", "RELAY_ADMIN_TOKEN"
+"""Credentials that the relay is given, of upstreams and its own: in headers, URLs, variables."""
 NO_SEVERAL = (
     "the relay has one upstream; to have it judged with two, name them by {upstream_url_2} or"
     " {upstream_2} in the command line `several` of [relay]"
@@ -74,7 +75,7 @@ class StartedRelay:
             beside = self.hub.add(relayed_server(DIRECT, given))
             behind = self.hub.add(relayed_server("upstream", given))
             self.direct = Side(beside, partial(self._client, beside.url), era=given.era)
-            self._env = {**os.environ, VARIABLE: IN_ENVIRONMENT}
+            self._env = {**os.environ, VARIABLE: IN_ENVIRONMENT, OWN_VARIABLE: OF_RELAY}
             if given.second is not None or target.command == target.of_several:
                 self.second = self.hub.add(relayed_server("second", given.second or EMPTY))
             if given.second is not None and not target.of_several:

@@ -20,6 +20,7 @@ from mcp_proxy_conformance.upstream.http import (
 )
 from mcp_proxy_conformance.upstream.journal import Arrival, Journal
 from mcp_proxy_conformance.upstream.script import shim
+from mcp_proxy_conformance.upstream.stdio import TELLS
 from mcp_proxy_conformance.upstream.talk import EventStream, Talk
 from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.jsonrpc import dumps
@@ -162,6 +163,7 @@ class RelayedServer:
         refusing: The HTTP response that every request gets instead, if any.
         broken_cursors: Cursors whose page is answered by an internal error.
         talk: What it says of its own accord.
+        environments: Those of its programs over stdio, as text.
     """
 
     _has_sessions = True
@@ -176,6 +178,7 @@ class RelayedServer:
         self.answers = dict(given.answers)
         self.refusing: Refusing | None = None
         self.broken_cursors: Collection[str] = ()
+        self.environments: list[str] = []
         self._sessions: set[str] = set()
         self.issued: set[str] = set()
         self._connections = 0
@@ -194,7 +197,7 @@ class RelayedServer:
     @property
     def command(self) -> list[str]:
         """The command line that reaches it over stdio, once it is in a hub."""
-        return shim(self._lines.port)
+        return [*shim(self._lines.port), TELLS]
 
     async def open(self, transcript: Transcript, host: str, advertised_host: str) -> None:
         """Listen for HTTP on `host` and for stdio sessions on loopback; called on the hub's loop.
@@ -319,6 +322,9 @@ class RelayedServer:
             self.talk.listen(session, send)
         try:
             while line := await reader.readline():
+                if line.startswith(TELLS.encode()):
+                    self.environments.append(line.decode(errors="replace"))
+                    continue
                 if not line.strip():
                     continue
                 line, message = line.rstrip(b"\r\n"), decoded(line)

@@ -8,6 +8,7 @@ import sys
 import threading
 
 CHUNK = 1 << 16
+TELLS = "--environment"
 
 
 def _carry_in(sock: socket.socket) -> None:
@@ -34,10 +35,12 @@ def _carry_out(sock: socket.socket) -> None:
 def main(arguments: list[str]) -> int:
     """Copy between standard streams and HOST:PORT until the suite hangs up; return 0.
 
-    2 for a wrong command line, 3 if the suite does not answer; standard error says which.
+    With `--environment`, the suite is sent the program's environment first. 2 for a wrong command
+    line, 3 if the suite does not answer; standard error says which.
     """
-    if len(arguments) != 2 or arguments[0] != "--connect" or ":" not in arguments[1]:  # noqa: PLR2004
-        sys.stderr.write("usage: stdio --connect HOST:PORT\n")
+    tells = arguments[2:] == [TELLS]
+    if arguments[:1] != ["--connect"] or ":" not in arguments[-1 - tells]:
+        sys.stderr.write("usage: stdio --connect HOST:PORT [--environment]\n")
         return 2
     host, _, port = arguments[1].rpartition(":")
     try:
@@ -46,6 +49,9 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"the suite does not answer at {arguments[1]}: {error}\n")
         return 3
     sock.settimeout(None)
+    if tells:
+        own = f"{TELLS} {dict(os.environ)!r}\n"
+        sock.sendall(own.encode("utf-8", "surrogateescape"))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     threading.Thread(target=_carry_in, args=(sock,), daemon=True).start()
     _carry_out(sock)

@@ -183,6 +183,22 @@ def test_the_way_back_is_judged_over_stdio(
     assert (check, over_stdio[serves][clause]) == (check, "pass")
 
 
+@pytest.mark.parametrize(("inherits", "verdict"), [(True, "fail"), (False, "pass")])
+def test_an_inherited_secret_is_reported(tmp_path: Path, inherits: bool, verdict: str) -> None:
+    """A relay whose program inherits its environment is reported, by RLY.cred.down.environment.
+
+    The bundled relay, which hands few variables on, passes.
+    """
+    words = [sys.executable, "-m", "mcp_relay_reference", "--port", "{port}", "--", "{upstream}"]
+    checks = ["test_a_program_does_not_inherit_the_relays_secrets"]
+
+    verdicts = (
+        judged(COPYING, checks, tmp_path) if inherits else verdicts_of(words, checks, tmp_path)
+    )
+
+    assert verdicts["RLY.cred.down.environment"] == verdict
+
+
 @pytest.mark.parametrize(
     ("check", "clause"),
     [
@@ -252,7 +268,8 @@ def test_a_relay_of_older_revisions_is_accused_of_no_era(
     """
     (tmp_path / "relay.py").write_text(script, encoding="utf-8")
 
-    report = reported([sys.executable, "relay.py", *given], ["--only", "RLY.era"], tmp_path)
+    command = [sys.executable, str(tmp_path / "relay.py"), *given]
+    report = reported(command, ["--only", "RLY.era"], tmp_path)
 
     verdicts = {each["id"]: each["verdict"] for each in report["clauses"]}
     assert set(verdicts.values()) <= {"pass", "not_applicable"}

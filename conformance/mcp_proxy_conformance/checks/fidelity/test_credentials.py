@@ -81,3 +81,13 @@ def test_no_upstream_gets_the_credentials_of_another(bench: RelayBench) -> None:
     Not applicable for a relay of one upstream, or one that shows its upstreams no credentials.
     """
     credentials.sideways(bench).conclude()
+
+
+@requirement("RLY.cred.down.environment")
+@on(RELAYED)
+def test_a_program_does_not_inherit_the_relays_secrets(bench: RelayBench) -> None:
+    """A program that the relay starts does not find a secret of the relay in its environment.
+
+    Not applicable if the relay reaches its upstream over HTTP.
+    """
+    credentials.inherited(bench).conclude()
