@@ -206,10 +206,21 @@ def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
 def interpretations_without_variants(data: Shipped) -> Iterator[Gap]:
     """Yield a Gap for each interpretation or advisory clause that no conforming variant takes.
 
-    Interpretations with `no_variant` and untested clauses are left out.
+    Untested clauses and interpretations with `no_variant` are left out, and if that is not `later`,
+    their clauses too.
     """
     taken = {choice for variant in data.variants for choice in variant.takes}
-    advice = [c.id for c in data.judged() if c.level == "advisory" and not c.untested]
+    excused = {
+        name
+        for row in data.interpretations
+        if row.no_variant not in (None, "later")
+        for name in row.clauses
+    }
+    advice = [
+        c.id
+        for c in data.judged()
+        if c.level == "advisory" and not c.untested and c.id not in excused
+    ]
     due = [row.id for row in data.interpretations if row.no_variant is None]
     for name in [*advice, *due]:
         if name not in taken:
