@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -95,6 +96,15 @@ class Answer:
         """
         usual = "callable" if key in self.callables() else "absent"
         return str(self.statuses().get(key, usual))
+
+    def listed_twice(self) -> list[str]:
+        """Return the tools that are listed more than once, as locked, as callable, or as both.
+
+        Only entries that name their server are compared.
+        """
+        entries = [*self.disabled, *self.tools]
+        listed = Counter(e.key for e in entries if isinstance(e.members.get("server"), str))
+        return sorted(str(key) for key, times in listed.items() if times > 1)
 
     def text_without_echo(self) -> str:
         """Return the whole result as text, in which leaks of names can be searched.

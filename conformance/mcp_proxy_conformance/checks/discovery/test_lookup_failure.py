@@ -28,6 +28,7 @@ from mcp_proxy_conformance.discovery.counts import tally
 from mcp_proxy_conformance.discovery.grounds import compare_places
 from mcp_proxy_conformance.discovery.locked_entries import ask, own_texts
 from mcp_proxy_conformance.discovery.note import leads_on
+from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import (
     ABSENT,
     CALLABLE,
@@ -84,15 +85,16 @@ YARD = msgspec.structs.replace(
 
 
 @requirement(
-    "FR-004.unknown", "FR-004.precedence", "SC-003.discovery", "FR-003.canary", "FR-009.note",
-    "SC-006.every-kind", "FR-005.keys",
+    "FR-004.unknown", "FR-004.precedence", "FR-004.once", "SC-003.discovery", "FR-003.canary",
+    "FR-009.note", "FR-009.count", "SC-006.every-kind", "FR-005.keys",
 )  # fmt: skip
 @on(YARD, needs=("indeterminate",))
 def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
     """A tool is `disabled_unknown`, refused and noted as long as its lock's reason is lost.
 
-    What config denies keeps its status, and withheld texts stay withheld; afterwards the user
-    lock has its status again. Inconclusive unless the locks of config and the user are proven.
+    What config denies keeps its status, withheld texts stay withheld, and no tool is listed
+    twice; afterwards the user lock has its status again. Inconclusive unless the locks of config
+    and the user are proven.
     """
     keys = _proven(bench)
     own = own_texts(bench, keys)
@@ -111,6 +113,8 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
         _compare_place(compared, bench, key, answer)
         _compare_text(compared, bench, key, answer, own)
         _compare_keys(compared, answer)
+        compared.one_of(f"tools listed twice for {answer.query}", answer.listed_twice(), ([],),
+                        breaks=["FR-004.once"])  # fmt: skip
         _compare_note(compared, bench, key, silent[key], answer)
     _compare_planted(compared, [*answers.values(), *silent.values()])
     compared.conclude()
@@ -217,14 +221,22 @@ def _compare_note(
 ) -> None:
     """Record in `compared` whether the default answer `silent` has its note, if one is due.
 
-    The note must name the flag. It is due if `silent` lists no callable tool and `answer`, the
-    one with the flag, lists the tool of `key`.
+    The note must name the flag, and its number be that of the tools in `answer`, the answer with
+    the flag, or of the relevant ones of them. It is due if `silent` lists no callable tool and
+    `answer` lists the tool of `key`.
     """
     relevant = key in answer.statuses() and bench.relevant(key, _query(bench, key))
-    if must_have_note(callables=len(silent.tools), relevant=int(relevant)):
-        compared.truth(f"note for {key}", silent.note, holds=leads_on(silent),
-                       allowed="a note that names the flag",
-                       breaks=["FR-009.note", "SC-006.every-kind"])  # fmt: skip
+    if not must_have_note(callables=len(silent.tools), relevant=int(relevant)):
+        return
+    compared.truth(f"note for {key}", silent.note, holds=leads_on(silent),
+                   allowed="a note that names the flag",
+                   breaks=["FR-009.note", "SC-006.every-kind"])  # fmt: skip
+    if numbers := numbers_in(silent.note or ""):
+        listed = [*answer.statuses()]
+        counts = {len(listed), sum(bench.relevant(each, answer.query) for each in listed)}
+        compared.truth(f"number in the note for {key}", silent.note,
+                       holds=not counts.isdisjoint(numbers), breaks=["FR-009.count"],
+                       allowed=f"the number of locked matches: {len(listed)}")  # fmt: skip
 
 
 def _compare_planted(compared: Comparison, answers: Iterable[Answer]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -43,6 +44,8 @@ WITHHELD = structs.replace(
         Step(lock="quarantine", server="attic"),
     ),
 )
+AT_ONCE = 12
+"""Requests of each caller in a check of callers that ask at the same time."""
 each_agent = pytest.mark.parametrize(
     "agent", [name for name, servers in SCOPE.agents.items() if len(servers) == 1]
 )
@@ -73,6 +76,27 @@ def test_nothing_beyond_the_scope_is_told_under_the_flag(bench: Bench, agent: st
         for place, a in answers.items()
     }
     assert {place: names for place, names in leaks.items() if names} == {}
+
+
+@requirement("FR-007.hidden")
+@on(SCOPE, needs=("agents",))
+@each_agent
+def test_nothing_beyond_the_scope_is_told_while_the_administrator_asks(
+    bench: Bench, agent: str
+) -> None:
+    """While the administrator asks the same, answers to an agent name no tool beyond its scope.
+
+    Eight threads ask with the flag, each in sessions of its own. Inconclusive if the flag reveals
+    no tool beyond the scope to the administrator.
+    """
+    view = scoped(bench, agent)
+    query = queries_beyond(bench, agent)[0]
+    asked = [partial(each.discover, query, include_disabled=True) for each in (view, bench)]
+
+    answers = bench.together(asked * AT_ONCE)[::2]
+
+    leaks = [names_beyond(SCOPE, agent, a.text_without_echo(), a.query) for a in answers]
+    assert [names for names in leaks if names] == []
 
 
 @requirement("FR-007.hidden")

@@ -68,6 +68,8 @@ BOTH = f"{WIPE.tool} sumiga_hold"
 """A query for a tool that will be gone and one that stays, both locked by the user."""
 OFFERED, LEFT = {"forge": 5, "barn": 3}, {"forge": 2, "barn": 1}
 """How many tools each of these servers offers, before and while some are gone."""
+CHANGED = "quibrandol"
+"""A word that no description has at first."""
 ASKED_AGAIN = 5
 
 Places = tuple[frozenset[str], frozenset[str]]
@@ -229,6 +231,30 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     if is_counted:
         _compare_counts(bench, compared, locked | HELD, OFFERED)
     compared.conclude()
+
+
+@requirement("FR-011.never-reaches")
+@on(LOCKED, needs=("refresh",))
+def test_a_lock_outlives_a_change_of_its_tool(bench: Bench) -> None:
+    """Tools that were refused are refused after their server has changed their descriptions.
+
+    Inconclusive unless the locks of config and the user have effect, and the changed description
+    of a callable tool is listed after the refresh.
+    """
+    bench.require({DROP, WIPE} <= bench.armed.refused.keys(), "a lock had no effect", "no_effect")
+    for key in (LIST, DROP, WIPE):
+        bench.operator.change_upstream(
+            Step(change=key.tool, server=key.server, description=f"{key.tool}, {CHANGED}.")
+        )
+    bench.operator.refresh(LIST.server)
+    listed = bench.until(
+        lambda: bench.discover(LIST.tool).text_without_echo(), lambda text: CHANGED in text
+    )
+    bench.require(CHANGED in listed, "the changed description of a callable tool is not listed")
+
+    unlocked = [str(key) for key in (DROP, WIPE) if not bench.refused(key)]
+
+    assert unlocked == []
 
 
 @requirement("FR-004.follows-state~without-refresh")

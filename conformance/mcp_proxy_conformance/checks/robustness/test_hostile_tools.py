@@ -10,6 +10,7 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.contents import masked
 from mcp_proxy_conformance.discovery.hostile.hostile_tools import (
     HOSTILE,
     LOCKED,
@@ -22,6 +23,7 @@ from mcp_proxy_conformance.discovery.hostile.hostile_tools import (
     WORD,
 )
 from mcp_proxy_conformance.discovery.oracle import ABSENT, CALLABLE
+from mcp_proxy_conformance.discovery.remediation import judge
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 LONG = 1000
@@ -68,8 +70,9 @@ def _ordinary(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, str | bool]:
 def test_a_locked_tool_with_a_colon_in_its_name_names_its_own_server(bench: Bench) -> None:
     """A locked tool whose name contains a colon is listed with it and its server, and refused.
 
-    Not applicable if no tool is locked by config, or if no entry for its word is of this tool.
-    Inconclusive if a config lock on another tool has no effect.
+    The refusal tells of config if that of an ordinary tool does. Not applicable if no tool is
+    locked by config, or if no entry for its word is of this tool. Inconclusive if a config lock on
+    another tool has no effect.
     """
     if LOCKED_STRANGE in bench.armed.skipped:
         raise NotApplicable("no tool is denied by config")
@@ -85,7 +88,16 @@ def test_a_locked_tool_with_a_colon_in_its_name_names_its_own_server(bench: Benc
         f"{entry.name}, server {entry.members.get('server')}": _names_in_full(entry)
         for entry in entries
     } | {f"refused call of {LOCKED_STRANGE}": bench.refused(LOCKED_STRANGE)}
+    if _tells_of_config(bench, LOCKED):
+        observed[f"refusal of {LOCKED_STRANGE}"] = _tells_of_config(bench, LOCKED_STRANGE)
     assert observed == dict.fromkeys(observed, True)
+
+
+def _tells_of_config(bench: Bench, key: ToolKey) -> bool:
+    """Whether a call of the tool is refused with a text that names the remedy of config's lock."""
+    called, pins = bench.call(key), bench.started.target.pins
+    text = masked(bench, called.text, key)
+    return not called.reached and judge(text, "disabled_by_config", pins=pins) == "conveys"
 
 
 def _names_in_full(entry: Entry) -> bool:

@@ -79,23 +79,10 @@ def once(look: Look, findings: Findings) -> None:
     Only entries that name their server are compared.
     """
     for exchange in look.every(True):
-        locked = [
-            e.key for e in exchange.answer.disabled if isinstance(e.members.get("server"), str)
-        ]
-        callables = [
-            e.key for e in exchange.answer.tools if isinstance(e.members.get("server"), str)
-        ]
-        listed = [*locked, *callables]
-        twice = sorted({str(key) for key in listed if listed.count(key) > 1})
-        if locked:
-            findings.truth(
-                ["FR-004.once"],
-                exchange.request,
-                twice,
-                holds=not twice,
-                wanted="",
-                topic="tools listed twice",
-            )
+        twice = exchange.answer.listed_twice()
+        if any(isinstance(e.members.get("server"), str) for e in exchange.answer.disabled):
+            findings.truth(["FR-004.once"], exchange.request, twice, holds=not twice, wanted="",
+                           topic="tools listed twice")  # fmt: skip
 
 
 def keys(look: Look, findings: Findings) -> None:

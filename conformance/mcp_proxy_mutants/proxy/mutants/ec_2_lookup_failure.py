@@ -37,6 +37,32 @@ def _known_matches(flag: bool, callables: int, locked: Sequence[Facts]) -> str |
     return std.note(flag, callables, [facts for facts in locked if not _is_lost(facts)])
 
 
+def _lost_twice(document: Json, _: object) -> Json:
+    """Return the answer with each locked entry of an unknown reason a second time."""
+    entries = document.get("disabled", [])
+    lost = [entry for entry in entries if entry["status"] == UNKNOWN]
+    return document | ({"disabled": [*entries, *lost]} if lost else {})
+
+
+def _lost_as_both(document: Json, _: object) -> Json:
+    """Return the answer with each tool of an unknown reason listed as callable, too."""
+    entries = document.get("disabled", [])
+    lost = [entry for entry in entries if entry["status"] == UNKNOWN]
+    return document | ({"tools": [*document["tools"], *lost]} if lost else {})
+
+
+def _lost_counted_twice(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    """Return the note, counting tools whose approval is unreadable twice; None if none is due."""
+    return std.note(flag, callables, [*locked, *filter(_is_lost, locked)])
+
+
+def _lost_left_uncounted(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
+    """Return the note with the number 0 if no approval of a match can be read."""
+    text = std.note(flag, callables, locked)
+    lost = [facts for facts in locked if _is_lost(facts)]
+    return text and (text if len(lost) < len(locked) else text.replace(str(len(locked)), "0", 1))
+
+
 def _none_while_lost(tools: Tally) -> Json | None:
     """Return a server's usual counts; None while the approval of one of its tools is unreadable."""
     lost = any(_is_lost(facts) for facts, _ in tools)
@@ -136,6 +162,30 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-009.note",
         "SC-006.every-kind",
         note=_known_matches,
+    ),
+    mutant(
+        "lost-reasons-listed-twice",
+        "A tool whose approval cannot be read is listed twice.",
+        "FR-004.once",
+        answer=_lost_twice,
+    ),
+    mutant(
+        "lost-reasons-listed-as-both",
+        "A tool whose approval cannot be read is listed as locked and as callable.",
+        "FR-004.once",
+        answer=_lost_as_both,
+    ),
+    mutant(
+        "lost-reasons-counted-twice",
+        "The note counts tools whose approval cannot be read twice.",
+        "FR-009.count",
+        note=_lost_counted_twice,
+    ),
+    mutant(
+        "lost-reasons-left-uncounted",
+        "The note says 0 if the approval of no match can be read.",
+        "FR-009.count",
+        note=_lost_left_uncounted,
     ),
     mutant(
         "lost-reasons-count-as-callable",

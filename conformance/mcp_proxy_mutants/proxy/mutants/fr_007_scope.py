@@ -3,6 +3,7 @@
 An agent's scope is the set of servers that it may know of.
 """
 
+import asyncio
 import json
 import time
 from collections import Counter
@@ -22,6 +23,7 @@ from mcp_proxy_reference.tools import render
 
 Scope = Callable[[Agent, str, Surface], bool]
 KEPT_S = 2
+MOMENT_S = 0.005
 
 
 def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]:
@@ -53,6 +55,47 @@ def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]
 def _stateless_sections_kept(gateway: Gateway) -> None:
     """In the stateless revision, give agents the administrator's locked entries for a query."""
     in_stateless(answer=_kept_by_query("disabled")())(gateway)
+
+
+def _scope_of_the_latest(gateway: Gateway) -> None:
+    """Answer a request within the scope of the agent whose request came last, if they overlap."""
+    latest: list[Agent] = []
+
+    async def reply(
+        agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
+    ) -> Json:
+        """Note the agent, let other requests begin, and answer as usual."""
+        latest[:] = [agent]
+        await asyncio.sleep(MOMENT_S)
+        return await respond()
+
+    def scope(_: Agent, server: str, surface: Surface) -> bool:
+        """Whether the server is in the scope of the agent that was noted last."""
+        return std.scope(latest[0], server, surface)
+
+    decide(gateway, reply=reply, scope=scope)
+
+
+def _joined_in_flight(gateway: Gateway) -> None:
+    """Give equal discovery requests that overlap the answer of the first, whoever asks."""
+    begun: dict[str, asyncio.Future[Json]] = {}
+
+    async def reply(
+        _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+    ) -> Json:
+        """Return the answer under way to equal arguments, under the request's own id."""
+        if (message.get("params") or {}).get("name") != "retrieve_tools":
+            return await respond()
+        asked = json.dumps(message["params"].get("arguments"), sort_keys=True)
+        if asked in begun:
+            return await begun[asked] | {"id": message["id"]}
+        begun[asked] = asyncio.get_running_loop().create_future()
+        await asyncio.sleep(MOMENT_S)
+        answer = await respond()
+        begun.pop(asked).set_result(answer)
+        return answer
+
+    decide(gateway, reply=reply)
 
 
 def _beyond_as_unknown(gateway: Gateway) -> None:
@@ -458,6 +501,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "In the stateless revision, agents get the locked entries of the administrator's query.",
         "FR-007.hidden",
         swap=_stateless_sections_kept,
+    ),
+    mutant(
+        "scope-of-the-latest",
+        "Requests that overlap are answered within the scope of the agent that asked last.",
+        "FR-007.hidden",
+        swap=_scope_of_the_latest,
+    ),
+    mutant(
+        "joined-in-flight",
+        "Equal discovery requests that overlap share one answer, whoever asks.",
+        "FR-007.hidden",
+        swap=_joined_in_flight,
     ),
     mutant(
         "address-opens-scope",

@@ -165,6 +165,18 @@ def _twice_when_many(document: Json, _request: Request) -> Json:
     return document if notice.startswith("1 ") else document | {"notice": [notice, notice]}
 
 
+def _quoting(document: Json, request: Request) -> Json:
+    """Return the answer with the query as it was sent in front of the note, if it has one."""
+    notice = document.get("notice")
+    return document | ({"notice": f"{request.query}: {notice}"} if notice else {})
+
+
+def _line_each_of_query(document: Json, request: Request) -> Json:
+    """Return the answer, the note repeated on a line of its own for each line of the query."""
+    notice, lines = document.get("notice"), request.query.splitlines()
+    return document | ({"notice": "\n".join([notice] * len(lines))} if notice and lines else {})
+
+
 def _not_at_one(document: Json, request: Request) -> Json:
     """Return the answer without its note if the limit is 1."""
     return _mute(document) if request.limit == 1 else document
@@ -549,6 +561,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "The note has a second line if there are several kinds of locks.",
         "FR-009.one-line",
         note=_line_each,
+    ),
+    mutant(
+        "note-quotes-the-query",
+        "The note begins with the query as it was sent, line breaks and all.",
+        "FR-009.one-line",
+        answer=_quoting,
+    ),
+    mutant(
+        "note-for-each-line-of-the-query",
+        "The note stands once for each line of the query.",
+        "FR-009.one-line",
+        answer=_line_each_of_query,
     ),
     mutant(
         "note-told-twice",

@@ -211,6 +211,34 @@ def _loaded_late() -> May:
     return may_call
 
 
+def _changed_lifts(gateway: Gateway) -> None:
+    """Lift the user's locks of a trusted server's tools that have changed, when it is loaded."""
+    contact = gateway.store.contact
+
+    def recorded(server: str, tools: Iterable[Tool], *, trusted: bool) -> None:
+        """Record the tools as usual; of a trusted server, those that changed lose their locks."""
+        tools, before = list(tools), gateway.store.records()
+        contact(server, tools, trusted=trusted)
+        for tool in tools if trusted else ():
+            known = before.get((server, tool.name))
+            if known is not None and known.digest not in (None, tool.digest):
+                gateway.store.lock(tool, locked=False)
+
+    put(gateway.store, contact=recorded)
+
+
+def _locked_by_text() -> May:
+    """Return a `may_call` decision by which a user lock holds for the first description alone."""
+    first: dict[str, str] = {}
+
+    def changed(facts: Facts, _: str) -> bool:
+        """Whether the user locked the tool, and its description is not the first one."""
+        text = first.setdefault(facts.tool.key, facts.tool.description)
+        return std.classify(facts) == USER and facts.tool.description != text
+
+    return _or(changed)
+
+
 def _after_discovery(
     passes: Callable[[float], bool], kinds: set[str] | None = None
 ) -> Callable[[Gateway], None]:
@@ -576,6 +604,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "After a start, user locks apply only from the first search or listing on.",
         "FR-011.never-reaches",
         may_call=Fresh(_loaded_late),
+    ),
+    mutant(
+        "call-after-a-change",
+        "A change of a tool on a trusted server lifts the user's lock of it.",
+        "FR-011.never-reaches",
+        swap=_changed_lifts,
+    ),
+    mutant(
+        "call-of-another-text",
+        "The user's lock of a tool holds only for the description that it had.",
+        "FR-011.never-reaches",
+        may_call=Fresh(_locked_by_text),
     ),
     mutant(
         "call-sent-anyway",

@@ -215,6 +215,16 @@ MUTANTS: tuple[Mutant, ...] = (
         locked_entry=plus(lambda facts, *_: {"server": facts.tool.key.rpartition(":")[0]}),
     ),
     mutant(
+        "refusals-end-at-a-colon",
+        "A call of a tool with a colon in its name is refused as that of an unknown tool.",
+        "ROB.owner",
+        rejection=lambda facts, texts: (
+            f"There is no tool {facts.tool.name.rpartition(':')[2]}."
+            if ":" in facts.tool.name
+            else std.rejection(facts, texts)
+        ),
+    ),
+    mutant(
         "names-end-at-a-colon",
         "A locked entry's name ends at the colon in it.",
         "ROB.owner",
