@@ -94,12 +94,13 @@ class RelayBench:
                 needs=(LISTED,),
             ) from None
 
-    def needs_tool(self, name: str) -> None:
+    def needs_tool(self, name: str, wire: Wire = "handshake") -> None:
         """Raise Inconclusive unless the relay lists that tool of the server, which a check calls.
 
-        A tool that it declares to leave out is not listed either.
+        A tool that it declares to leave out is not listed either. For a client of 2026-07-28 the
+        first page counts, once `served` has been asked.
         """
-        names = self.listing().names
+        names = self.listing().names if wire == "handshake" else self.relay.listed.get(wire, ())
         if self.through.name_of(name) not in names:
             shown = ", ".join(names[:5]) or "none"
             raise Inconclusive(
@@ -121,28 +122,38 @@ class RelayBench:
     def served(self, *wires: Wire) -> Sequence[Wire]:
         """Return the eras of clients, of all or `wires`, that the relay serves before its upstream.
 
-        It serves one if it lists tools to a client of it. NotApplicable if none: the reason has
-        what it answers.
+        It serves one if it lists tools to a client of it. Those whose list is empty, which another
+        clause judges, count if there is no other. NotApplicable if none: the reason has what it
+        answers.
         """
         reasons = self.relay.unserved
         for wire in set(WIRES) - set(reasons):
             reasons[wire] = self._unserved(wire)
         if served := [wire for wire in wires or WIRES if not reasons[wire]]:
-            return served
+            return [wire for wire in served if self.relay.listed.get(wire)] or served
         era = self.through.server.given.era
         shown = "; ".join(f"to a {wire} client: {reason}" for wire, reason in reasons.items())
         why = f"it lists no tools in front of an upstream of the {era} era ({shown})"
         raise NotApplicable(why, cause="not_declared")
 
     def _unserved(self, wire: Wire) -> str:
-        """Return why the relay lists no tools to clients of an era; empty if it does."""
-        if reason := self.relay.refusal or self.through.refusal_of(wire):
+        """Return why the relay lists no tools to clients of an era; empty if it does.
+
+        The names on the first page are noted.
+        """
+        if self.relay.refusal and (wire == "handshake" or not self.relay.alive()):
+            return self.relay.refusal
+        if reason := self.through.refusal_of(wire):
             return reason
         try:
             reply = self.through.main_of(wire).request("tools/list")
         except (Unreachable, ProtocolFault) as fault:
             return str(fault)
-        return "" if reply.error is None else reply.raw[:EXCERPT].decode("utf-8", "replace")
+        if reply.error is not None:
+            return reply.raw[:EXCERPT].decode("utf-8", "replace")
+        tools = [each for each in reply.value().get("tools", ()) if isinstance(each, dict)]
+        self.relay.listed[wire] = tuple(str(each.get("name")) for each in tools)
+        return ""
 
     def serves(self) -> bool:
         """Whether the relay still lists tools to the client that checks share, and runs.

@@ -119,7 +119,7 @@ def stated(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     for wire in bench.served():
-        bench.needs_tool("echo")
+        bench.needs_tool("echo", wire)
         arrived = _arrived(bench, partial(_listed_and_called, bench, wire))
         wrong = [f"{each.method}: {fault}" for each in arrived if (fault := _unstated(each))]
         comparison.one_of(f"requests for a {wire} client", wrong, [[]], breaks=[HOP])
@@ -134,7 +134,7 @@ def traces(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     arrives = False
     for wire in bench.served():
-        bench.needs_tool("echo")
+        bench.needs_tool("echo", wire)
         for given in TRACES:
             arrived = _arrived(bench, partial(_called, bench, wire, "echo", {}, given))
             found = meta_of(json.loads(arrived[-1].raw))
@@ -161,7 +161,7 @@ def fitting_headers(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     for wire in bench.served():
         _needs_http(bench)
-        bench.needs_tool("echo")
+        bench.needs_tool("echo", wire)
         wrong = {
             f"{each.method}: {text}"
             for each in _arrived(bench, partial(_used, bench, wire))
@@ -182,7 +182,7 @@ def mirrored_arguments(bench: RelayBench) -> Comparison:
     marks = marks_of({"inputSchema": MARKED})
     for wire in bench.served():
         _needs_http(bench)
-        bench.needs_tool("marked")
+        bench.needs_tool("marked", wire)
         for arguments in ARGUMENTS:
             act = partial(_called, bench, wire, "marked", arguments)
             call = _arrived(bench, act, "tools/call")[-1]
@@ -207,7 +207,7 @@ def forwarded_header(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     bench.served("stateless")
     _needs_http(bench)
-    bench.needs_tool("echo")
+    bench.needs_tool("echo", "stateless")
 
     def act() -> None:
         """Call a tool with the header."""
@@ -290,7 +290,7 @@ def cancellation_form(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     for wire in bench.served():
         _needs_http(bench)
-        bench.needs_tool(TELLING)
+        bench.needs_tool(TELLING, wire)
         journal = bench.through.server.journal
         mark = journal.mark()
         _cancelled(bench, wire)

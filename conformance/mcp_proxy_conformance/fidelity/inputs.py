@@ -49,7 +49,7 @@ def crossing(bench: RelayBench) -> Comparison:
     if question is ABSENT or "result" not in answer or _given(bench.direct, mark) is ABSENT:
         raise Inconclusive("the direct way does not show an elicitation")
     for wire in served:
-        bench.needs_tool(TELLING)
+        bench.needs_tool(TELLING, wire)
         mark = bench.through.server.journal.mark()
         question, answer = _elicited(bench, bench.through, wire)
         calls = bench.through.server.journal.calls(mark)
@@ -79,7 +79,7 @@ def unfinished(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     bench.served("handshake")
-    bench.needs_tool(TELLING)
+    bench.needs_tool(TELLING, "handshake")
     server = bench.through.server
     assert isinstance(server, StatelessServer)
     for capabilities in (EVERYTHING, b"{}"):
@@ -111,7 +111,7 @@ def states(bench: RelayBench) -> Comparison:
     server = bench.through.server
     assert isinstance(server, StatelessServer)
     for wire in bench.served():
-        bench.needs_tool(TELLING)
+        bench.needs_tool(TELLING, wire)
         mark, before = server.journal.mark(), {*server.states}
         if wire == "stateless":
             _two_retried(bench)
@@ -142,7 +142,7 @@ def forged_states(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     bench.served("stateless")
-    bench.needs_tool(TELLING)
+    bench.needs_tool(TELLING, "stateless")
     with closing(bench.relay.stateless(bench.through)) as client:
         for kind in ("one letter", "the second half"):
             exchange = _asked(bench.through, client, kind)
@@ -173,7 +173,7 @@ def own_errors(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     bench.served("stateless")
-    bench.needs_tool(TELLING)
+    bench.needs_tool(TELLING, "stateless")
     requests: Sequence[tuple[str, Mapping[str, Any]]] = (
         ("tools/call", {"name": TELLING, "arguments": {"case": "needing"}}),
         ("tools/call", {"name": "echo", "arguments": {}}),

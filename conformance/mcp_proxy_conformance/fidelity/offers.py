@@ -20,7 +20,7 @@ NOTE, DATA, LATER = "memo://notes/1", "file:///data/blob%20%C3%BC.bin", "memo://
 EMPTY, WHOSE = "memo://empty", "memo://whose"
 MISSING = "memo://no-such-resource"
 COUNTED, ASKING = "memo://counted", "memo://asking"
-"""Resources in no list whose text is another at each reading; the second asks first."""
+"""Resources whose text is another at each reading; the second asks first. 2026-07-28 lists them."""
 BYTES = bytes(range(256))
 NEXT = "page/2 =&?"
 INSTRUCTIONS = "Begin with “notes”.\nThen call the tools."
@@ -265,7 +265,10 @@ def _others(era: Era) -> Mapping[str, Answer]:
     not_found = {"code": code, "message": "Resource not found", "data": {"uri": MISSING}}
     counted = {"uri": COUNTED, "mimeType": "text/plain", "text": f"read {COUNT.decode()}"}
     unknown = {"code": -32602, "message": "Unknown prompt"}
-    pages = (("resources", RESOURCES), ("prompts", PROMPTS))
+    further = [{"uri": uri, "name": uri.removeprefix("memo://")} for uri in (COUNTED, ASKING)]
+    first, second = RESOURCES
+    resources = (first, [*second, *further]) if era == "stateless" else RESOURCES
+    pages = (("resources", resources), ("prompts", PROMPTS))
     return {
         **{
             f"{kind}/list{cursor}": _result({kind: page, **following})

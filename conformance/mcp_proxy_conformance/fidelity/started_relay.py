@@ -53,6 +53,7 @@ class StartedRelay:
         refusal: Why it opens no session in front of a server of 2026-07-28, or cannot have several
             servers; empty if it does.
         unserved: Why it lists no tools to clients of an era, empty if it does; filled by a bench.
+        listed: The names on the first page of such a list; filled by a bench.
         second: The second server behind it, if its command line names two.
     """
 
@@ -69,6 +70,7 @@ class StartedRelay:
         self._process: Spawned | None = None
         self.refusal = ""
         self.unserved: dict[Wire, str] = {}
+        self.listed: dict[Wire, tuple[str, ...]] = {}
         self._other: Side | None = None
         self.second: RelayedServer | None = None
         try:
@@ -91,7 +93,7 @@ class StartedRelay:
             if given.era == "handshake":
                 self.close()
                 raise
-            self.refusal = str(error)
+            self.refusal = str(error).partition("; its log")[0]
         except BaseException:
             self.close()
             raise
