@@ -249,12 +249,15 @@ def featured(tools: Sequence[bytes], era: Era = "handshake") -> Relayed:
                 "prompts": {"listChanged": True},
                 "completions": {},
                 "logging": {},
+                **({"tasks": TASKS} if era == "handshake" else {}),
             }
         ),
         instructions=INSTRUCTIONS,
     )
 
 
+TASKS: Mapping[str, Any] = {"list": {}, "requests": {"tools": {"call": {}}}}
+"""The capability of a server of tasks."""
 SLOW_S, LATE_S = 6.5, 0.25
 """Seconds that a call takes which is to be cancelled meanwhile, or in which others begin."""
 

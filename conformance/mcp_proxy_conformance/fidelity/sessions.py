@@ -30,7 +30,7 @@ from mcp_proxy_conformance.wire.session import ACKNOWLEDGED, NOT_FOUND, SESSION_
 
 UNKNOWN, REPLAY = "RLY.apart.session.unknown", "RLY.apart.session.replay"
 CURSOR, FOREIGN = "RLY.apart.session.cursor", "RLY.apart.session.foreign"
-CACHE = "RLY.apart.cache"
+CACHE, TASK = "RLY.apart.cache", "RLY.features.tasks"
 NO_CLIENTS = (
     "the relay declares no credentials of clients; to have it judged, write the bearer tokens of"
     " two users into `clients` of [relay]"
@@ -46,6 +46,7 @@ def ended(bench: RelayBench) -> Comparison:
     Raises NotApplicable if the relay gives no session, or does not let a client end it;
     Inconclusive if the direct way does not answer with 404.
     """
+    bench.needs_tool("echo")
     own, shown = (_status_after_end(bench, side) for side in (bench.direct, bench.through))
     if own != NOT_FOUND:
         raise Inconclusive("the direct way does not end a session")
@@ -176,6 +177,49 @@ def cached(bench: RelayBench) -> Comparison:
     if not comparison.looked:
         raise NotApplicable("the upstream does not get the credentials of the clients")
     return comparison
+
+
+def tasks(bench: RelayBench) -> Comparison:
+    """Begin a task as one user, and ask for it as another; it is neither shown nor listed.
+
+    Raises NotApplicable without declared clients, or if the relay does not relay tasks;
+    Inconclusive if the direct way does not keep tasks apart.
+    """
+    users = [_of_user(bench, number) for number in (0, 1)]
+    needs_messages(bench)
+    own = _other_tasks(bench.direct, [http_client(bench.direct) for _ in users])
+    if own is None or any(own.values()):
+        raise Inconclusive("the direct way does not keep tasks apart")
+    shown = _other_tasks(bench.through, users)
+    if shown is None:
+        raise NotApplicable("the relay does not relay tasks")
+    comparison = Comparison()
+    for method, is_shown in shown.items():
+        observed = "shown" if is_shown else "not shown"
+        comparison.one_of(
+            f"the task of another user, by {method}", observed, ["not shown"], breaks=[TASK]
+        )
+    return comparison
+
+
+def _other_tasks(side: Side, users: Sequence[Client]) -> Mapping[str, bool] | None:
+    """Begin a task as the first user; return by method whether it is shown to the second.
+
+    None if it is not shown to the first.
+    """
+    first, second = users
+    params = {"name": side.name_of(TELLING), "arguments": {}, "task": {"ttl": 60_000}}
+    begun = side.asked("tools/call", dumps(params), client=first)
+    own_id = exact_json.at(begun.document, ("result", "task", "taskId"))
+    wanted = dumps({"taskId": own_id if isinstance(own_id, str) else ""})
+    if side.asked("tasks/get", wanted, client=first).kind != "result":
+        return None
+    shown = {
+        method: side.asked(method, wanted, client=second).kind == "result"
+        for method in ("tasks/get", "tasks/result")
+    }
+    listed = side.asked("tasks/list", client=second)
+    return {**shown, "tasks/list": str(own_id) in str(exact_json.plain(listed.value))}
 
 
 def _of_user(bench: RelayBench, number: int) -> Client:

@@ -24,6 +24,8 @@ GENERATED = World(servers=(), id="generated values")
 """The tools of `relayed`, for values that are generated."""
 STATELESS_PAGES = World(servers=(), id="stateless pages")
 """A server of 2026-07-28 with tools on two pages, the second of which has an empty cursor."""
+TELLS: Mapping[str, Any] = {"description": "It tells $client.", "execution": {"taskSupport": "optional"}}
+"""Members of the tool of the stage `features` that sends messages."""
 SEVERAL = World(servers=(), id="several upstreams")
 """Two servers behind one relay, which share the name of a tool, and have a tool of their own."""
 SHARED, OWN = "search", ("find_first", "find_second")
@@ -65,7 +67,7 @@ def _stages() -> Mapping[str, Relayed]:
     return {
         RELAYED.id: relayed,
         GENERATED.id: relayed,
-        FEATURES.id: featured([tool("echo"), tool(TELLING, description="It tells $client.")]),
+        FEATURES.id: featured([tool("echo"), tool(TELLING, **TELLS)]),
         STATELESS.id: featured(
             [tool("echo"), tool(TELLING), tool("marked", schema=MARKED)], "stateless"
         ),

@@ -22,6 +22,7 @@ from mcp_proxy_conformance.upstream.journal import Arrival, Journal
 from mcp_proxy_conformance.upstream.script import shim
 from mcp_proxy_conformance.upstream.stdio import TELLS
 from mcp_proxy_conformance.upstream.talk import EventStream, Talk
+from mcp_proxy_conformance.upstream.tasks import Tasks
 from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
@@ -179,6 +180,7 @@ class RelayedServer:
         self.refusing: Refusing | None = None
         self.broken_cursors: Collection[str] = ()
         self.environments: list[str] = []
+        self._tasks = Tasks()
         self._sessions: set[str] = set()
         self.issued: set[str] = set()
         self._connections = 0
@@ -394,6 +396,13 @@ class RelayedServer:
                 return b'"result":{}'
             case "tools/list":
                 return b'"result":' + self._listed(params.get("cursor"))
+            case "tools/call" if isinstance(params.get("task"), dict):
+                return b'"result":' + dumps(self._tasks.begin(session))
+            case "tasks/get" | "tasks/result" | "tasks/list" | "tasks/cancel":
+                shown = self._tasks.answer(method, params, session)
+                if shown is None:
+                    raise Refusal(revisions.INVALID_PARAMS, "Task not found")
+                return b'"result":' + dumps(shown)
             case "tools/call":
                 answer = self._called(params)
             case _:

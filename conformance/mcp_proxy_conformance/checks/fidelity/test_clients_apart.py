@@ -187,3 +187,13 @@ def test_an_answer_is_not_given_to_another_user(bench: RelayBench) -> None:
     credentials.
     """
     sessions.cached(bench).conclude()
+
+
+@requirement("RLY.features.tasks")
+@on(FEATURES)
+def test_a_task_is_not_shown_to_another_user(bench: RelayBench) -> None:
+    """A task that one user has begun is neither shown to another, nor in that one's list.
+
+    Not applicable without declared clients, or if the relay does not relay tasks.
+    """
+    sessions.tasks(bench).conclude()

@@ -1,6 +1,7 @@
 """Mutants that let one client use what belongs to another's session: streams, news of it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mcp_proxy_mutants.relay.changed import Around, Forward, Got, Sent
@@ -8,6 +9,7 @@ from mcp_proxy_mutants.relay.fronts import Numbered, Resuming
 from mcp_proxy_mutants.relay.mutant import relay_mutant
 from mcp_proxy_mutants.relay.mutants.clients import misrouted, shared_answers
 from mcp_proxy_mutants.relay.mutants.credentials import forwards_credentials
+from mcp_proxy_mutants.relay.mutants.exchanges import shared_session
 from mcp_relay_reference.front import Front
 from mcp_relay_reference.guard import Guard
 from mcp_relay_reference.remote import Remote
@@ -56,6 +58,23 @@ def _showing_and_sharing(*methods: str) -> Around:
     async def around(sent: Sent, forward: Forward) -> Got:
         """Answer from what is kept, else forward with the token."""
         return await shared(sent, lambda each: shown(each, forward))
+
+    return around
+
+
+def _found_anywhere() -> Around:
+    """Return a filter that asks about a task in the session in which it was begun."""
+    begun: dict[str, str | None] = {}
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Forward a request, in the session of the task that it names; note a new task."""
+        params = sent.message.get("params") or {}
+        session = begun.get(str(params.get("taskId")), sent.session)
+        got = await forward(replace(sent, session=session))
+        result = got.message.get("result")
+        if "task" in params and isinstance(result, dict) and isinstance(result.get("task"), dict):
+            begun[str(result["task"]["taskId"])] = sent.session
+        return got
 
     return around
 
@@ -109,6 +128,22 @@ MUTANTS = (
         make=lambda: _showing_and_sharing("tools/call"),
         front=guarded,
         **FORWARDING,
+    ),
+    relay_mutant(
+        "relay-finds-every-task",
+        "A task is looked for wherever it was begun.",
+        "RLY.features.tasks",
+        make=_found_anywhere,
+        front=guarded,
+        clients=USERS,
+    ),
+    relay_mutant(
+        "relay-has-one-user-upstream",
+        "All users share one session upstream, and so their tasks.",
+        "RLY.features.tasks",
+        make=shared_session,
+        front=guarded,
+        clients=USERS,
     ),
     relay_mutant(
         "relay-replays-every-stream",
