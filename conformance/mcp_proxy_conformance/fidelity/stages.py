@@ -24,7 +24,10 @@ GENERATED = World(servers=(), id="generated values")
 """The tools of `relayed`, for values that are generated."""
 STATELESS_PAGES = World(servers=(), id="stateless pages")
 """A server of 2026-07-28 with tools on two pages, the second of which has an empty cursor."""
-TELLS: Mapping[str, Any] = {"description": "It tells $client.", "execution": {"taskSupport": "optional"}}
+TELLS: Mapping[str, Any] = {
+    "description": "It tells $client.",
+    "execution": {"taskSupport": "optional"},
+}
 """Members of the tool of the stage `features` that sends messages."""
 SEVERAL = World(servers=(), id="several upstreams")
 """Two servers behind one relay, which share the name of a tool, and have a tool of their own."""
