@@ -104,7 +104,7 @@ def test_a_wrong_expectation_is_printed_with_its_path(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=3)
 def test_lawful_answers_with_fewer_tools_are_excused(tmp_path: Path) -> None:
     """Three conforming variants that list or count fewer locked tools have no FAIL or OPEN.
 

@@ -166,7 +166,7 @@ def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, v
     assert "Traceback" not in job.printed
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=3)
 def test_it_installs_the_checkout_that_it_comes_from(tmp_path: Path) -> None:
     """Without the input `version`, the step `install` installs the suite of the action's checkout.
 

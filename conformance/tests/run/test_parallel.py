@@ -239,7 +239,7 @@ def test_an_interruption_that_nobody_heard_of_ends_the_run(
     assert FATAL not in {result["check"] for result in final["results"]}
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=3)
 def test_a_worker_whose_targets_do_not_start_is_reported(tmp_path: Path) -> None:
     """If targets start in one of two workers only, the other's checks are errors of the adapter.
 

@@ -23,7 +23,7 @@ def tried(name: str, folder: Path, **change: object) -> tuple[str, str]:
     return row.cell, row.reason
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=3)
 def test_nothing_is_said_to_hold_of_what_is_not_there(tmp_path: Path) -> None:
     """The removal control behaves: no clause about the note passes where no note is ever given."""
     assert tried("without-the-note", tmp_path) == ("behaved", "")
