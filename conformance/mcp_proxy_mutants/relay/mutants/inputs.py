@@ -1,9 +1,20 @@
 """Mutants of input that an upstream asks for in its results, and of what may be kept of results."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from mcp_proxy_mutants.relay.changed import JSON, Around, Down, Forward, Got, Sent, Up, by_message
+from mcp_proxy_mutants.relay.changed import (
+    JSON,
+    Around,
+    Down,
+    Forward,
+    Got,
+    Sent,
+    Up,
+    by_message,
+    changed_events,
+)
 from mcp_proxy_mutants.relay.json_text import Json, Number, mapped, write
 from mcp_proxy_mutants.relay.mutant import relay_mutant
 from mcp_proxy_mutants.relay.places import is_text, without
@@ -84,6 +95,27 @@ def _stuck_state() -> Around:
         return result
 
     return by_message(up, asking(down))
+
+
+def _first_ids() -> Around:
+    """Return a filter that gives each call the id 1 upstream, and its answer the client's own."""
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Change the id of a call of 2026-07-28, and restore it in what comes for it."""
+        message = sent.message
+        if sent.headers.get("mcp-method") != "tools/call":
+            return await forward(sent)
+
+        def restored(came: dict[str, Json], _: dict[str, Json]) -> Json:
+            """Return an answer under the client's id; any other message as it is."""
+            return came | {"id": message["id"]} if "id" in came else came
+
+        got = await forward(sent.saying(message | {"id": Number("1")}))
+        if got.events is not None:
+            return replace(got, events=changed_events(got.events, restored, message))
+        return got.saying(restored(got.message, message))
+
+    return around
 
 
 def _numbered_states() -> Around:
@@ -211,6 +243,12 @@ MUTANTS = (
         "Calls after a result that asks for input go up with its state.",
         "RLY.era.elicit.state",
         make=_stuck_state,
+    ),
+    relay_mutant(
+        "relay-counts-ids-anew",
+        "Each call goes up under the id 1.",
+        "RLY.era.elicit.state",
+        make=_first_ids,
     ),
     relay_mutant(
         "relay-numbers-states",
