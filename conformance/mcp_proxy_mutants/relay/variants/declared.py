@@ -32,10 +32,16 @@ def _quiet() -> Around:
     """Return a filter that promises no notifications of changed tools, and leaves them out."""
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Change the handshake; leave notifications of changed tools out."""
+        """Change the handshake, discovery and agreements; leave changes of the tools out."""
         if message.get("method") == "notifications/tools/list_changed":
             return None
-        return answered("initialize", _no_news)(message, asked)
+        if message.get("method") == "notifications/subscriptions/acknowledged":
+            params = message["params"]
+            agreed = without(params["notifications"], "toolsListChanged")
+            return message | {"params": params | {"notifications": agreed}}
+        return answered("server/discover", _no_news)(
+            answered("initialize", _no_news)(message, asked), asked
+        )
 
     return by_message(down=down)
 
