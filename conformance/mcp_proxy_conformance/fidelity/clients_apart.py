@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_proxy_conformance.fidelity.bench import RelayBench, repeated
@@ -46,8 +46,9 @@ class _Sent:
 def own_answers(bench: RelayBench) -> Comparison:
     """Have three clients call at once under equal ids, several times; the third one gets errors.
 
-    Another client's answer is a finding, one that is nobody's leaves the clause open. Raises
-    NotApplicable over stdio, Inconclusive if a call does not reach the upstream.
+    Another client's answer is a finding, and so is none, if that client alone gets one; an answer
+    that is nobody's leaves the clause open. Raises NotApplicable over stdio, Inconclusive if a call
+    does not reach the upstream.
     """
     comparison = Comparison(origin=EQUAL_IDS)
     bench.needs_tool("give")
@@ -66,6 +67,9 @@ def own_answers(bench: RelayBench) -> Comparison:
         if len(server.journal.calls(mark, "give")) < CLIENTS:
             raise Inconclusive("not every call reached the upstream")
         for each, answer in zip(sent, answers, strict=True):
+            if "none" in answer and _is_answered_alone(bench, clients[each.number], each):
+                comparison.truth(f"{each.case}: its answer", answer["none"], holds=each.fails,
+                                 allowed="an answer", breaks=[ANSWERS], shows=[])  # fmt: skip
             others = [other.case for other in sent if other is not each]
             crossed = [case for case in others if case in _text(answer)]
             is_own = each.case in _text(answer) or (each.fails and _is_failure(answer))
@@ -75,7 +79,17 @@ def own_answers(bench: RelayBench) -> Comparison:
             )  # fmt: skip
             if not is_own and not crossed:
                 strange.append(f"{each.case}: an answer that is nobody's: {_text(answer):.200}")
+        if comparison.findings:
+            break
     return comparison.leaving_open([ANSWERS], strange[0]) if strange else comparison
+
+
+def _is_answered_alone(bench: RelayBench, client: Client, each: _Sent) -> bool:
+    """Whether a client's call is answered when no other one is in progress."""
+    alone = replace(each, case=f"{each.case}, alone")
+    answer = replace(_answer(alone), delay_s=0.0, together=0)
+    bench.through.server.answers[alone.case] = answer
+    return "none" not in _asked(bench, client, alone)
 
 
 def request_ids(bench: RelayBench) -> Comparison:

@@ -15,6 +15,8 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 from mcp_proxy_conformance.wire.reply import Reply
 
+SILENT_S = 5.0
+"""Seconds after which a request that has no answer was waited for in vain."""
 Kind = Literal["result", "tool error", "error", "none"]
 """`none`: there is no answer, or none that the protocol allows."""
 Connect = Callable[[Mapping[str, str], Wire], Conversation]
@@ -154,6 +156,16 @@ class Side:
         return self._listing
 
     @property
+    def silence(self) -> Unreachable | None:
+        """The error of a list of tools that was waited for in vain; else None."""
+        fault = self._listing
+        return fault if isinstance(fault, Unreachable) and fault.seconds >= SILENT_S else None
+
+    def expect_silence(self, silence: Unreachable) -> None:
+        """Take that error for what `listing` comes to, without asking for the list."""
+        self._listing = silence
+
+    @property
     def has_tools(self) -> bool:
         """Whether this way listed any tool when it was asked first."""
         try:
@@ -162,7 +174,12 @@ class Side:
             return False
 
     def list_anew(self, client: Conversation | None = None) -> Listing:
-        """Return the tools that this way lists now; errors as `listing`."""
+        """Return the tools that this way lists now; errors as `listing`.
+
+        After a list that was waited for in vain none is asked for.
+        """
+        if self.silence is not None:
+            raise self.silence
         pages = [exact_json.read(page.result) for page in (client or self.main).tool_pages()]
         tools = [tool for page in pages for tool in page.last().get("tools", [])]
         cursors = [page.last()["nextCursor"] for page in pages if "nextCursor" in page.last()]

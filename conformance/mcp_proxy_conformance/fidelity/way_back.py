@@ -31,7 +31,7 @@ from mcp_proxy_conformance.upstream.talk import LEVELS, NEEDS
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.jsonrpc import dumps, quoted
-from mcp_proxy_conformance.wire.revisions import METHOD_NOT_FOUND
+from mcp_proxy_conformance.wire.revisions import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 
 TOKEN, ORDER = "RLY.back.progress.token", "RLY.back.progress.order"
 AFTER, VALUES = "RLY.back.progress.after", "RLY.back.progress.values"
@@ -67,6 +67,8 @@ GIVEN: Mapping[str, Sequence[bytes]] = {
     ),
 }
 """Answers of the client to each request of the upstream."""
+TURNED_DOWN = (INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS)
+"""Codes that say of a request that is right and declared that it is none, or must not be sent."""
 FIRST = {method: members[0] for method, members in GIVEN.items()}
 """The first of them."""
 
@@ -235,7 +237,7 @@ def undeclared(bench: RelayBench) -> Comparison:
 def promised(bench: RelayBench) -> Comparison:
     """Ask what the relay declares for clients that declare nothing, and all; each is answered.
 
-    An error is an answer, unless it says that there is no such method.
+    An error is an answer, unless it turns the request, which is right, down.
     """
     comparison = Comparison()
     needs_messages(bench)
@@ -499,9 +501,9 @@ def answers_at(side: Side, mark: int) -> Sequence[Any]:
 
 
 def _is_service(answer: Mapping[str, Any]) -> bool:
-    """Whether an answer is a result, or an error other than that there is no such method."""
+    """Whether an answer is a result, or an error that does not turn the request itself down."""
     error = answer.get("error")
-    return "result" in answer or (isinstance(error, dict) and error.get("code") != METHOD_NOT_FOUND)
+    return "result" in answer or (isinstance(error, dict) and error.get("code") not in TURNED_DOWN)
 
 
 def _cancelled_calls(bench: RelayBench) -> list[str]:

@@ -73,8 +73,8 @@ def test_a_client_is_asked_only_for_what_it_declares(bench: RelayBench) -> None:
 def test_what_is_declared_upstream_is_answered(bench: RelayBench) -> None:
     """The relay declares upstream what its client declares, or answers it itself.
 
-    The upstream asks for each thing; an error is an answer, unless it says that there is no such
-    method. Nothing declared is right.
+    The upstream asks for each thing; an error is an answer, unless it turns the request itself
+    down, by code -32600, -32601 or -32602. Nothing declared is right.
     """
     way_back.promised(bench).conclude()
 

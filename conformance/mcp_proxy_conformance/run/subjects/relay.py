@@ -28,6 +28,7 @@ from mcp_proxy_conformance.targets.state_folder import keep_log, remove
 from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedStage
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.outcome import broke
+from mcp_proxy_conformance.wire.faults import Unreachable
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.run.laws.engine import Laws
@@ -89,6 +90,7 @@ class DrivenRelay(Subject):
         self._uses = Counter[str]()
         self._marks: dict[str, slice] = {}
         self._worn = set[str]()
+        self._silence: Unreachable | None = None
         self._laws: Laws[RelayCase] | None = None
 
     @property
@@ -174,17 +176,21 @@ class DrivenRelay(Subject):
         """Call a check; a failure on a shared relay is confirmed on a second, newly started one.
 
         Any other ending but a pass or not applicable is replaced by that on the second
-        relay. After it, a relay that no longer serves is replaced for the next check.
+        relay. After it, a relay that no longer serves is replaced for the next check. A list of
+        tools that was waited for in vain is not waited for on any other relay.
         """
         early = self._early.pop(place.name, None)
         ending = attempt(partial(check, bench)) if early is None else early.result()
+        if place.name in self._started:
+            self._silence = self._silence or self._started[place.name].through.silence
         if place.name == GENERATED.id:
             return ending
         if ending.verdict in ("pass", "not_applicable"):
             return ending
         began = self._marks[place.name].start
         self._marks[place.name] = slice(began, self._started[place.name].transcript.mark())
-        if not place.fresh and self._confirm and not ending.final:
+        is_known = ending.error is not None and ending.error is self._silence
+        if not (place.fresh or is_known or ending.final) and self._confirm:
             second = attempt(partial(check, RelayBench(self._relay(place.name + SECOND, place))))
             ending = confirmed(ending, second, "the relay") if ending.verdict == "fail" else second
         if not bench.serves():
@@ -264,6 +270,8 @@ class DrivenRelay(Subject):
                 )
             )  # fmt: skip
             self._started[name] = relay
+            if self._silence is not None:
+                relay.through.expect_silence(self._silence)
             if (own := self.target.case) is not None:
                 relay.answer_as(own)
         return self._started[name]

@@ -1,6 +1,7 @@
 """Mutants that mix up clients: answers, cancellations, caches, notifications, sessions."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 
@@ -35,6 +36,26 @@ def _answered_by_id() -> Around:
         finally:
             running[key].cancel()
             del running[key]
+
+    return around
+
+
+def _unanswered_beside() -> Around:
+    """Return a filter that gives no answer to a call under the id of another one in progress."""
+    running: Counter[bytes] = Counter()
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Forward a call, and answer it by an empty response if it is the second of its id."""
+        if not is_call(sent):
+            return await forward(sent)
+        key = write(sent.message["id"])
+        is_second = running[key] > 0
+        running[key] += 1
+        try:
+            got = await forward(sent)
+        finally:
+            running[key] -= 1
+        return Got(status=200, headers={}, session=got.session) if is_second else got
 
     return around
 
@@ -229,6 +250,12 @@ MUTANTS = (
         "Of calls in progress under one id all get the first one's answer.",
         "RLY.apart.answers",
         make=_answered_by_id,
+    ),
+    relay_mutant(
+        "relay-answers-one-of-an-id",
+        "Of calls in progress under one id only the first is answered.",
+        "RLY.apart.answers",
+        make=_unanswered_beside,
     ),
     relay_mutant(
         "relay-swaps-answers",

@@ -172,6 +172,14 @@ def _declaring(*names: str) -> Up:
     })  # fmt: skip
 
 
+def _promising_and_refusing(message: dict[str, Json]) -> Json:
+    """Declare elicitation for every client, and give errors of clients another code."""
+    error = message.get("error")
+    if isinstance(error, dict):
+        return message | {"error": error | {"code": Number("-32600")}}
+    return _declaring("elicitation")(message)
+
+
 MUTANTS = (
     relay_mutant(
         "relay-tells-own-tokens",
@@ -270,6 +278,12 @@ MUTANTS = (
         "RLY.back.request.declared",
         "RLY.back.request.promised",
         up=_declaring("elicitation"),
+    ),
+    relay_mutant(
+        "relay-promises-what-it-calls-invalid",
+        "Every client is declared upstream to be open to elicitation, and refusals become -32600.",
+        "RLY.back.request.promised",
+        up=_promising_and_refusing,
     ),
     relay_mutant(
         "relay-keeps-questions-it-promised-answers-to",
