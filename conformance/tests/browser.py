@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,30 +84,49 @@ def browser() -> Iterator[Browser]:
 
 @dataclass(slots=True)
 class Looking:
-    """Opens pages in a browser and records in `seen` everything that a page must not do."""
+    """Opens documents in a browser and records in `seen` everything that they must not do.
+
+    Documents with equal options are opened one after the other in one tab, since a new one costs
+    four times as much as a document.
+    """
 
     browser: Browser
-    folder: Path
+    folder: Path = field(default_factory=Path)
     seen: list[str] = field(default_factory=list)
+    tabs: dict[str, Page] = field(default_factory=dict)
+
+    def begin(self, folder: Path) -> None:
+        """Write documents to this folder from now on, record anew, and withdraw permissions."""
+        self.folder = folder
+        self.seen.clear()
+        for page in self.tabs.values():
+            page.context.clear_permissions()
 
     def at(self, text: str, **options: Any) -> Page:
-        """Write the text to a file, open it in a new browser context and return the page.
+        """Write the text to a file, open it in the tab of these options and return that page.
 
-        `options` are those of the context: window size, colours, scripts.
+        `options` are those of a browser context: window size, colours, scripts.
         """
         path = self.folder / "page.html"
         path.write_text(text, encoding="utf-8")
+        tab = json.dumps(options, sort_keys=True)
+        if tab not in self.tabs:
+            self.tabs[tab] = self._opened(options)
+        self.tabs[tab].goto(path.as_uri())
+        return self.tabs[tab]
+
+    def _opened(self, options: Mapping[str, Any]) -> Page:
+        """Return a new tab, in a browser context of its own with these options."""
         context = self.browser.new_context(**options)
         context.set_default_timeout(10_000)
         page = context.new_page()
         page.on("console", lambda message: self.seen.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: self.seen.append(f"error: {error}"))
         page.on("dialog", lambda dialog: self.seen.append(f"dialog: {dialog.message}"))
-        page.on("request", lambda request: self._note(request.url, path.as_uri()))
-        page.goto(path.as_uri())
+        page.on("request", lambda request: self._note(request.url))
         return page
 
-    def _note(self, url: str, own: str) -> None:
-        """Record the request in `seen` as `request: URL`, unless it is for the page at `own`."""
-        if url.partition("#")[0] != own:
+    def _note(self, url: str) -> None:
+        """Record the request in `seen` as `request: URL`, unless it is for the test's document."""
+        if url.partition("#")[0] != (self.folder / "page.html").as_uri():
             self.seen.append(f"request: {url}")

@@ -13,7 +13,6 @@ from typing import Any
 import hypothesis
 import pytest
 from browser import Looking, browser
-from playwright.sync_api import Browser
 from proof_parts import PART, of_other_parts
 
 from mcp_proxy_conformance.discovery.baseline.manifest import Recording
@@ -80,23 +79,21 @@ def after() -> Recording:
 
 
 @pytest.fixture(scope="module")
-def opened() -> Iterator[Browser]:
-    """Yield one browser for the tests of a file; skip them if there is none."""
+def opened() -> Iterator[Looking]:
+    """Yield a viewer in one browser for the tests of a file; skip them if there is none."""
     with browser() as opened_browser:
-        yield opened_browser
+        yield Looking(opened_browser)
 
 
 @pytest.fixture
-def looking(opened: Browser, tmp_path: Path) -> Iterator[Looking]:
+def looking(opened: Looking, tmp_path: Path) -> Iterator[Looking]:
     """Yield a viewer that opens pages; the test fails if a page did what it must not do.
 
     That is: log to the console, raise an error, open a dialog or send a request.
     """
-    viewer = Looking(opened, tmp_path)
-    yield viewer
-    for context in opened.contexts:
-        context.close()
-    assert viewer.seen == []
+    opened.begin(tmp_path)
+    yield opened
+    assert opened.seen == []
 
 
 def _recorded(changed: Changed) -> Recording:
