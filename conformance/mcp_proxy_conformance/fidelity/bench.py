@@ -15,7 +15,7 @@ from mcp_proxy_conformance.fidelity.content import ITEMS, counterparts
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Kind
 from mcp_proxy_conformance.fidelity.side import Listing, Outcome, Side
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
-from mcp_proxy_conformance.targets.relay import RelayFacts
+from mcp_proxy_conformance.targets.relay import AUTHORIZATION, RelayFacts
 from mcp_proxy_conformance.upstream.relayed import Era
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
@@ -24,6 +24,8 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.revisions import LATEST_STATELESS
 
 _Shown = TypeVar("_Shown")
+USERS = ("Bearer canary-one-5d1f", "Bearer canary-two-90ac")
+"""The credentials of two users of a relay that declares none."""
 TIMES, PAUSE_S = 5, 0.1
 WIRES: Sequence[Wire] = ("handshake", "stateless")
 EXCERPT = 200
@@ -72,6 +74,13 @@ class RelayBench:
         opening = self.through.main_of("stateless").opening
         declared = opening.value().get("capabilities") if opening is not None else None
         return declared if isinstance(declared, dict) else {}
+
+    def user(self, number: int) -> Mapping[str, str]:
+        """Return the headers that authorize the first (0) or second of two users.
+
+        They are those that the relay declares, else invented ones.
+        """
+        return self.facts.shown(number) or {AUTHORIZATION: USERS[number]}
 
     @property
     def reaches_by_http(self) -> bool:

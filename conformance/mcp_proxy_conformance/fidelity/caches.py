@@ -11,15 +11,12 @@ from mcp_proxy_conformance.fidelity.inputs import CAPABILITIES, GIVEN
 from mcp_proxy_conformance.fidelity.offers import ASKING, COUNTED, NOTE
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import meta
-from mcp_proxy_conformance.targets.relay import AUTHORIZATION
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 PRIVATE, KEPT, PAGES = "RLY.era.cache.private", "RLY.era.cache.kept", "RLY.era.cache.pages"
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 MOST_PAGES = 20
-TOKENS = ("Bearer canary-one-5d1f", "Bearer canary-two-90ac")
-"""The credentials of two clients of a relay that declares none."""
 
 
 def private_results(bench: RelayBench) -> Comparison:
@@ -108,7 +105,7 @@ def _read(bench: RelayBench, side: Side, uri: str, user: int) -> str | None:
     """
     with closing(bench.relay.stateless(side)) as client:
         own = {"own_meta": meta(clientCapabilities=CAPABILITIES)}
-        headers = bench.facts.shown(user) or {AUTHORIZATION: TOKENS[user]}
+        headers = bench.user(user)
         result = client.ask("resources/read", {"uri": uri}, headers=headers, **own).answer
         shown: Any = result.get("result")
         if isinstance(shown, dict) and shown.get("inputRequests"):

@@ -146,17 +146,17 @@ def foreign(bench: RelayBench) -> Comparison:
 def cached(bench: RelayBench) -> Comparison:
     """List, call and read as two users whose credentials the upstream gets, and answers by.
 
-    What is answered to the first may not be given to the second. Raises NotApplicable without
-    declared clients, if the relay does not declare that it forwards their credentials, or if the
-    upstream does not get them.
+    What is answered to the first may not be given to the second. Raises NotApplicable if the relay
+    does not declare that it forwards credentials, or the upstream does not get them, as over stdio;
+    Inconclusive if a user is not served.
     """
     if AUTHORIZATION.lower() not in map(str.lower, bench.facts.forwards):
         why = "the upstream is not shown who asks; it is if `forwards` in [relay] has authorization"
         raise NotApplicable(why, cause="not_declared")
     comparison = Comparison()
-    clients = [_of_user(bench, number) for number in (0, 1)]
+    clients = [_served(bench, bench.user(number)) for number in (0, 1)]
     needs_messages(bench)
-    tags = [digest(bench.facts.shown(number)[AUTHORIZATION]).decode() for number in (0, 1)]
+    tag = digest(bench.user(0)[AUTHORIZATION]).decode()
     call = {"name": bench.through.name_of(TELLING), "arguments": {"case": "whose"}}
     acts: Mapping[str, Mapping[str, Any]] = {
         "tools/list": {}, "tools/call": call, "resources/read": {"uri": WHOSE},
@@ -168,8 +168,8 @@ def cached(bench: RelayBench) -> Comparison:
             )
             for each in clients
         ]
-        if tags[0] in texts[0]:
-            shown = "the first user's" if tags[0] in texts[1] else "not the first user's"
+        if tag in texts[0]:
+            shown = "the first user's" if tag in texts[1] else "not the first user's"
             comparison.one_of(
                 f"what the second user gets of {method}", shown, ["not the first user's"],
                 breaks=[CACHE],
@@ -238,12 +238,21 @@ def _of_user(bench: RelayBench, number: int) -> Client:
         pass
     else:
         raise NotApplicable("the relay serves a client with any credentials")
-    client = bench.through.client(bench.facts.shown(number))
+    return _served(bench, bench.user(number))
+
+
+def _served(bench: RelayBench, headers: Mapping[str, str]) -> Client:
+    """Return a client with a session and these headers.
+
+    Raises NotApplicable over stdio, Inconclusive if it is not served.
+    """
+    client = bench.through.client(headers)
+    if not isinstance(client, Client):
+        raise NotApplicable("a relay over stdio has one client")
     try:
         client.open()
     except (Unreachable, ProtocolFault) as fault:
-        raise Inconclusive(f"the relay does not serve a declared client: {fault}") from None
-    assert isinstance(client, Client)
+        raise Inconclusive(f"the relay does not serve a client with a token: {fault}") from None
     return client
 
 

@@ -183,8 +183,8 @@ def test_a_session_is_of_no_use_to_another_user(bench: RelayBench) -> None:
 def test_an_answer_is_not_given_to_another_user(bench: RelayBench) -> None:
     """What the upstream answered to one user's list, call or read is not given to another.
 
-    Not applicable without declared clients, or unless the relay declares that it forwards their
-    credentials.
+    Not applicable unless the relay declares that it forwards its clients' credentials, and the
+    upstream gets them.
     """
     sessions.cached(bench).conclude()
 
