@@ -15,7 +15,7 @@ import pytest
 from mcp_proxy_conformance.catalogue.resources import checks_dir
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.live.endpoint import URL, BadEndpoint
-from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS
+from mcp_proxy_conformance.discovery.live.live_bench import ONE_ANSWER, SEVERAL_ANSWERS
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import known_failures
 from mcp_proxy_conformance.run.collection import clauses_of, named, place_of
@@ -159,7 +159,7 @@ def bench(request: pytest.FixtureRequest) -> Any:
     run = request.config.stash.get(RUN, None)
     place = place_of(request.node)
     if run is None or place is None:
-        if place is not None and place.world in (ANSWER, ANSWERS):
+        if place is not None and place.world in (ONE_ANSWER, SEVERAL_ANSWERS):
             _end(request.config, f"set {URL} to the URL of the endpoint")
         raise pytest.UsageError(
             "a check needs a target and a world; give --target, and mark the check @on(world)"

@@ -1,4 +1,4 @@
-"""`Mutant`, a proxy that is wrong in one way, with the clauses that it breaks."""
+"""`Mutant`, a `Changed` proxy with the clauses that it breaks; `mutant` makes one."""
 
 from dataclasses import dataclass
 from typing import Any

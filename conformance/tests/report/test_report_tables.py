@@ -129,7 +129,7 @@ def test_sarif_has_the_members_that_it_must_have(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "many"), [("none", 0), ("one", 1), ("many", 30), ("hostile", 1)])
-def test_sarif_has_a_result_for_each_failure_that_convicts(name: str, many: int) -> None:
+def test_sarif_has_a_result_for_each_required_failure(name: str, many: int) -> None:
     """In SARIF required failures are results; inconclusive and broken checks are notifications."""
     run = sarif_run(REPORTS[name])
 

@@ -186,9 +186,11 @@ def _expect_withheld(bench: Bench) -> None:
 
 
 def _expect_no_leak(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> None:
-    """Raise Breach if answers to these queries have canaries, even after the settle time.
+    """Raise Breach if answers still have canaries of withheld tools after the settle time.
 
-    A leak need not be in every answer, so each is asked for up to three times more.
+    Each query is sent with each flag; a canary in the query itself does not count. A leak need not
+    be in every answer: after a first one, all are asked for up to three times more, and only those
+    answers count.
     """
     if not _leaks(bench, queries, flags):
         return

@@ -10,14 +10,14 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.discovery.answer import ServerEntry
 from mcp_proxy_conformance.discovery.contents import strings
 from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral, tally
-from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
+from mcp_proxy_conformance.discovery.live.live_bench import ONE_ANSWER, SEVERAL_ANSWERS, LiveBench
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 COUNTED = ("disabled_by_config", "disabled_by_user", "pending_approval")
 
 
 @requirement("FR-010.block")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_live_counts_are_integers(bench: LiveBench) -> None:
     """In every counts block, `callable` and every reason are integers.
 
@@ -33,7 +33,7 @@ def test_live_counts_are_integers(bench: LiveBench) -> None:
 
 
 @requirement("FR-010.block")
-@on(ANSWERS)
+@on(SEVERAL_ANSWERS)
 def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
     """A server with a callable tool, and a tool locked throughout, has counts in some listing.
 
@@ -53,7 +53,7 @@ def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
 
 
 @requirement("FR-010.zero-omitted")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
     """No block shows a reason with the value 0.
 
@@ -69,7 +69,7 @@ def test_live_counts_leave_out_reasons_of_zero(bench: LiveBench) -> None:
 
 
 @requirement("FR-010.no-names")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_live_counts_name_no_tool(bench: LiveBench) -> None:
     """No text of a block, and no key with a colon, is the name of one of its server's tools.
 
@@ -92,7 +92,7 @@ def test_live_counts_name_no_tool(bench: LiveBench) -> None:
 
 
 @requirement("SC-005.absent")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> None:
     """The entry of a server without locked tools has no counts, not even null or empty ones.
 
@@ -114,7 +114,7 @@ def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> N
 
 
 @requirement("FR-010.inspect")
-@on(ANSWERS)
+@on(SEVERAL_ANSWERS)
 def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: LiveBench) -> None:
     """Inspecting a server shows the same block as the listings before and after.
 

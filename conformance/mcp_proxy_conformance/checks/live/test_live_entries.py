@@ -6,7 +6,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.contents import other_maps, repeated, schemas
-from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
+from mcp_proxy_conformance.discovery.live.live_bench import ONE_ANSWER, SEVERAL_ANSWERS, LiveBench
 from mcp_proxy_conformance.discovery.oracle import cap, remediation_keys
 from mcp_proxy_conformance.discovery.remediation import expect_read, judge, mask
 from mcp_proxy_conformance.verdict.result import NotApplicable
@@ -15,7 +15,7 @@ CONFIG, USER, QUARANTINED = "disabled_by_config", "disabled_by_user", "server_qu
 
 
 @requirement("FR-006.cap")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_no_live_answer_lists_more_locked_tools_than_its_cap(bench: LiveBench) -> None:
     """An answer lists at most as many locked tools as the smaller of its limit and ten.
 
@@ -30,7 +30,7 @@ def test_no_live_answer_lists_more_locked_tools_than_its_cap(bench: LiveBench) -
 
 
 @requirement("FR-003.members")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_locked_entry_has_name_server_and_one_status(bench: LiveBench) -> None:
     """Name, server and status are strings, and so is any description; there is no schema.
 
@@ -50,7 +50,7 @@ def test_a_live_locked_entry_has_name_server_and_one_status(bench: LiveBench) ->
 
 
 @requirement("FR-004.enum")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_status_is_one_of_the_six(bench: LiveBench) -> None:
     """Every locked entry has one of the six statuses.
 
@@ -64,7 +64,7 @@ def test_a_live_status_is_one_of_the_six(bench: LiveBench) -> None:
 
 
 @requirement("FR-004.once")
-@on(ANSWERS)
+@on(SEVERAL_ANSWERS)
 def test_a_live_answer_lists_a_tool_once(bench: LiveBench) -> None:
     """No flagged answer lists a tool twice, as locked or as both callable and locked.
 
@@ -82,7 +82,7 @@ def test_a_live_answer_lists_a_tool_once(bench: LiveBench) -> None:
 
 
 @requirement("FR-003.withheld")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_quarantined_entry_has_no_text_of_its_server(bench: LiveBench) -> None:
     """A quarantined entry has an absent or empty description and no schema.
 
@@ -105,7 +105,7 @@ def test_a_live_quarantined_entry_has_no_text_of_its_server(bench: LiveBench) ->
 
 
 @requirement("FR-005.keys")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_map_has_a_key_for_each_status_shown(bench: LiveBench) -> None:
     """The remediation map's keys are the statuses shown; without any it is absent or empty.
 
@@ -122,7 +122,7 @@ def test_a_live_map_has_a_key_for_each_status_shown(bench: LiveBench) -> None:
 
 
 @requirement("FR-005.once")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_locked_entry_repeats_no_remediation(bench: LiveBench) -> None:
     """No locked entry contains a text of the remediation map.
 
@@ -138,7 +138,7 @@ def test_a_live_locked_entry_repeats_no_remediation(bench: LiveBench) -> None:
 
 
 @requirement("FR-005.once")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_answer_has_one_map(bench: LiveBench) -> None:
     """No object but the remediation map has a text of it under the text's status.
 
@@ -151,7 +151,7 @@ def test_a_live_answer_has_one_map(bench: LiveBench) -> None:
 
 
 @requirement("FR-005.text")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_remediation_is_a_text(bench: LiveBench) -> None:
     """Every value of the remediation map is a string that is not blank.
 
@@ -168,7 +168,7 @@ def test_a_live_remediation_is_a_text(bench: LiveBench) -> None:
 
 
 @requirement("FR-005.text")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_config_lock_is_told_otherwise_than_a_users(bench: LiveBench) -> None:
     """The texts for config and user locks differ after names are masked.
 
@@ -188,7 +188,7 @@ def test_a_live_config_lock_is_told_otherwise_than_a_users(bench: LiveBench) -> 
 
 
 @requirement("SC-003.discovery")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None:
     """The text for a config lock asks for no act of the user, and is not that of a user lock.
 

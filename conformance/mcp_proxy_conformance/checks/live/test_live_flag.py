@@ -12,14 +12,14 @@ from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.calibration import differences
 from mcp_proxy_conformance.discovery.input_schema import default, refusals
 from mcp_proxy_conformance.discovery.live.leaks import leaks
-from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
+from mcp_proxy_conformance.discovery.live.live_bench import ONE_ANSWER, SEVERAL_ANSWERS, LiveBench
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
 IN_THE_WAY = "no query got identical answers before and after"
 
 
 @requirement("FR-014.described")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_discovery_tool_tells_of_the_flag(bench: LiveBench) -> None:
     """The discovery tool's own description contains the flag's name."""
     texts = {bench.surface.discovery_tool: str(bench.tool.get("description") or "")}
@@ -30,7 +30,7 @@ def test_a_live_discovery_tool_tells_of_the_flag(bench: LiveBench) -> None:
 
 
 @requirement("FR-001.declared")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_schema_takes_all_forms_of_the_flag(bench: LiveBench) -> None:
     """The schema accepts the flag true, false and absent, and does not turn it on by default.
 
@@ -53,7 +53,7 @@ def test_a_live_schema_takes_all_forms_of_the_flag(bench: LiveBench) -> None:
 
 
 @requirement("FR-001.accepts")
-@on(ANSWERS)
+@on(SEVERAL_ANSWERS)
 def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
     """A query that is answered without the flag gets a list of tools and no error with it.
 
@@ -83,7 +83,7 @@ def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
 
 
 @requirement("FR-001.default-off")
-@on(ANSWERS)
+@on(SEVERAL_ANSWERS)
 def test_a_live_default_answer_lists_no_locked_tool(bench: LiveBench) -> None:
     """A tool listed as locked before and after a default answer is not callable in that answer.
 
@@ -106,7 +106,7 @@ def test_a_live_default_answer_lists_no_locked_tool(bench: LiveBench) -> None:
 
 
 @requirement("FR-002.no-section")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_default_answer_has_no_section(bench: LiveBench) -> None:
     """The members for locked tools and remediation are absent without the flag.
 
@@ -121,7 +121,7 @@ def test_a_live_default_answer_has_no_section(bench: LiveBench) -> None:
 
 
 @requirement("FR-002.absent-is-false")
-@on(ANSWERS)
+@on(SEVERAL_ANSWERS)
 def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
     """The flag false and absent get the same bytes, apart from those that always vary.
 
@@ -152,7 +152,7 @@ def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
 
 
 @requirement("FR-006.callables")
-@on(ANSWERS)
+@on(SEVERAL_ANSWERS)
 def test_the_flag_leaves_live_callable_tools_as_they_are(bench: LiveBench) -> None:
     """With the flag, callable tools have the same names in the same order as without it.
 
@@ -176,7 +176,7 @@ def test_the_flag_leaves_live_callable_tools_as_they_are(bench: LiveBench) -> No
 
 
 @requirement("FR-002.no-locked-names")
-@on(ANSWERS)
+@on(SEVERAL_ANSWERS)
 def test_a_live_default_answer_names_no_locked_tool(bench: LiveBench) -> None:
     """A default answer has no name or description of a tool locked before and after it.
 

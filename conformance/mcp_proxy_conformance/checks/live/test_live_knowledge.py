@@ -8,7 +8,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
+from mcp_proxy_conformance.discovery.live.live_bench import ONE_ANSWER, SEVERAL_ANSWERS, LiveBench
 from mcp_proxy_conformance.discovery.live.talk import Rejected
 from mcp_proxy_conformance.discovery.live.words import is_of
 from mcp_proxy_conformance.discovery.oracle import ABSENT, LOCKED_CAP
@@ -29,7 +29,7 @@ ALIKE = 0.85
 
 
 @requirement("FR-001.reveals-config")
-@on(ANSWERS, needs=("expect",))
+@on(SEVERAL_ANSWERS, needs=("expect",))
 def test_an_expected_config_lock_is_revealed(bench: LiveBench) -> None:
     """A tool that --expect says config denies is listed as locked when queried by name.
 
@@ -42,7 +42,7 @@ def test_an_expected_config_lock_is_revealed(bench: LiveBench) -> None:
 
 
 @requirement("FR-001.reveals-user")
-@on(ANSWERS, needs=("expect",))
+@on(SEVERAL_ANSWERS, needs=("expect",))
 def test_an_expected_user_lock_is_revealed(bench: LiveBench) -> None:
     """A tool that --expect says the user disabled is listed as locked when queried by name.
 
@@ -55,7 +55,7 @@ def test_an_expected_user_lock_is_revealed(bench: LiveBench) -> None:
 
 
 @requirement("FR-001.reveals-pending")
-@on(ANSWERS, needs=("expect",))
+@on(SEVERAL_ANSWERS, needs=("expect",))
 def test_an_expected_pending_tool_is_revealed(bench: LiveBench) -> None:
     """A tool that --expect says awaits approval is listed as locked when queried by name.
 
@@ -68,7 +68,7 @@ def test_an_expected_pending_tool_is_revealed(bench: LiveBench) -> None:
 
 
 @requirement("FR-004.precedence")
-@on(ANSWERS, needs=("expect",))
+@on(SEVERAL_ANSWERS, needs=("expect",))
 def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
     """A tool of --expect has the status given there, or one that a further lock explains.
 
@@ -94,7 +94,7 @@ def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
 
 
 @requirement("FR-007.hidden")
-@on(ANSWERS, needs=("as",))
+@on(SEVERAL_ANSWERS, needs=("as",))
 def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> None:
     """A narrower credential sees only locked tools that the main one sees, on its own servers.
 
@@ -124,7 +124,7 @@ def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> No
 
 
 @requirement("FR-011.never-reaches")
-@on(ANSWER, needs=("call",))
+@on(ONE_ANSWER, needs=("call",))
 def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
     """The answer to a call that --call names is an error, a pointer to discovery or a reason.
 
@@ -145,7 +145,7 @@ def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
 
 
 @requirement("FR-008.pointer")
-@on(ANSWER, needs=("call",))
+@on(ONE_ANSWER, needs=("call",))
 def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
     """The rejection of a config- or user-locked tool names the flag or the discovery tool.
 
@@ -163,7 +163,7 @@ def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
 
 
 @requirement("SC-003.rejection")
-@on(ANSWER, needs=("call",))
+@on(ONE_ANSWER, needs=("call",))
 def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: LiveBench) -> None:
     """The rejection does not ask the user to toggle, enable or approve the tool.
 

@@ -9,7 +9,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.live.leaks import leaks
-from mcp_proxy_conformance.discovery.live.live_bench import ANSWER, ANSWERS, LiveBench
+from mcp_proxy_conformance.discovery.live.live_bench import ONE_ANSWER, SEVERAL_ANSWERS, LiveBench
 from mcp_proxy_conformance.discovery.live.talk import LiveAnswer
 from mcp_proxy_conformance.discovery.note import counts_right
 from mcp_proxy_conformance.discovery.numbers import numbers_in
@@ -21,7 +21,7 @@ INDEXED = ("disabled_by_config", "disabled_by_user")
 
 
 @requirement("FR-009.note")
-@on(ANSWERS)
+@on(SEVERAL_ANSWERS)
 def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBench) -> None:
     """Some plain answer to a locked tool's name has a note with a number that names the flag.
 
@@ -39,7 +39,7 @@ def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBen
 
 
 @requirement("FR-009.count")
-@on(ANSWERS)
+@on(SEVERAL_ANSWERS)
 def test_a_live_note_tells_the_number_of_locked_matches(bench: LiveBench) -> None:
     """The number equals the entries with the flag, or is no smaller if these may be capped.
 
@@ -65,7 +65,7 @@ def test_a_live_note_tells_the_number_of_locked_matches(bench: LiveBench) -> Non
 
 
 @requirement("FR-009.no-entries")
-@on(ANSWERS)
+@on(SEVERAL_ANSWERS)
 def test_a_live_answer_with_a_note_names_no_match(bench: LiveBench) -> None:
     """An answer with a note contains no name or description of a locked tool, except as an echo.
 
@@ -81,7 +81,7 @@ def test_a_live_answer_with_a_note_names_no_match(bench: LiveBench) -> None:
 
 
 @requirement("FR-009.silent")
-@on(ANSWERS)
+@on(SEVERAL_ANSWERS)
 def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
     """No note appears beside callable tools, or if the flag reveals nothing before and after.
 
@@ -102,7 +102,7 @@ def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
 
 
 @requirement("FR-009.one-line")
-@on(ANSWER)
+@on(ONE_ANSWER)
 def test_a_live_note_is_one_line(bench: LiveBench) -> None:
     """The note of an answer without the flag contains no line break.
 

@@ -81,14 +81,12 @@ class Budget:
             raise OverBudget(f"the endpoint's answers are too large to be read: {reason}")
 
     def rest(self, seconds: float) -> None:
-        """Sleep that many seconds, as the endpoint asks.
+        """Sleep that many seconds: as a busy endpoint asks, or between requests of the suite.
 
-        Raises OverBudget at once if that would pass the deadline.
+        Raises OverBudget at once if that would reach the deadline.
         """
         if seconds >= self.seconds_left:
-            raise OverBudget(
-                f"the endpoint asks to wait {seconds:g} s, which is too long; raise --timeout"
-            )
+            raise OverBudget(f"the endpoint asks to wait {seconds:g} s, which is too long; raise --timeout")
         time.sleep(seconds)
 
     def late(self) -> OverBudget:

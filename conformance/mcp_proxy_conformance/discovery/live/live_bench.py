@@ -17,9 +17,9 @@ from mcp_proxy_conformance.discovery.live.talk import LiveAnswer, Rejected
 from mcp_proxy_conformance.discovery.live.words import Names
 from mcp_proxy_conformance.verdict.result import Cause, Finding, Inconclusive, NotApplicable
 
-ANSWER = World(servers=(), id="one answer")
+ONE_ANSWER = World(servers=(), id="one answer")
 """For checks that find a breach within one answer: nothing that moves explains it."""
-ANSWERS = World(servers=(), id="several answers")
+SEVERAL_ANSWERS = World(servers=(), id="several answers")
 """For checks that compare answers: requests are repeated before the target is accused."""
 UNSEEN = "no locked tool was seen; name one with --expect, or a query that finds one with --query"
 LEAST_READ = 3

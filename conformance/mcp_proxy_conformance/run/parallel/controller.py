@@ -1,4 +1,4 @@
-"""Controller of a parallel run: it probes, schedules checks on workers and writes the report."""
+"""Controller of a parallel run under pytest-xdist: probe, schedule of checks, report."""
 
 from __future__ import annotations
 

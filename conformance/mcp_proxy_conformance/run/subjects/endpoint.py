@@ -16,7 +16,7 @@ from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.live.budget import Budget, Ledger, OverBudget
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.first_look import Offered, first_look
-from mcp_proxy_conformance.discovery.live.live_bench import ANSWERS, UNSEEN, LiveBench
+from mcp_proxy_conformance.discovery.live.live_bench import SEVERAL_ANSWERS, UNSEEN, LiveBench
 from mcp_proxy_conformance.discovery.live.movements import movements
 from mcp_proxy_conformance.discovery.live.survey import await_tools, itinerary, survey, words_of
 from mcp_proxy_conformance.discovery.live.talk import Rejected, Talk, call, messages_of
@@ -240,7 +240,7 @@ class RunningEndpoint(Subject):
         ending = self._attempt(check, bench)
         subjects = _subjects(ending)
         self._cited = self._messages_of(bench, subjects)
-        if ending.verdict != "fail" or place.name != ANSWERS.id:
+        if ending.verdict != "fail" or place.name != SEVERAL_ANSWERS.id:
             return ending
         try:
             second = self._survey(second=True)

@@ -88,7 +88,7 @@ def _next_too() -> Callable[[Mapping[str, Any]], bool]:
 
 
 def _locked_among_tools(gateway: Gateway) -> None:
-    """Without the flag, list locked hits among the callable ones; with it, answer as usual."""
+    """Without the flag, list locked hits among the callable ones; with it, leave their places."""
 
     def window(hits: Sequence[Match], limit: int) -> Windows:
         """Return the first `limit` hits, locked or not, and all the locked ones."""
