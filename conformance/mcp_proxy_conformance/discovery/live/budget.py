@@ -86,7 +86,9 @@ class Budget:
         Raises OverBudget at once if that would reach the deadline.
         """
         if seconds >= self.seconds_left:
-            raise OverBudget(f"the endpoint asks to wait {seconds:g} s, which is too long; raise --timeout")
+            raise OverBudget(
+                f"the endpoint asks to wait {seconds:g} s, which is too long; raise --timeout"
+            )
         time.sleep(seconds)
 
     def late(self) -> OverBudget:
