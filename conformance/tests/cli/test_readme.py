@@ -51,6 +51,7 @@ def test_readme_is_short() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
 
 
+@pytest.mark.proof
 def test_the_failure_in_readme_is_what_its_command_prints(tmp_path: Path) -> None:
     """README's command runs under `bash -e`, and prints each line of the shown failure, in order.
 

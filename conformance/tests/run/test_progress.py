@@ -293,7 +293,9 @@ def test_the_time_left_rests_on_what_each_kind_of_check_took(
 RUN = "from mcp_proxy_conformance.__main__ import main; main()"
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize(
+    "columns", [80, *(pytest.param(width, marks=pytest.mark.proof(parts=2)) for width in (60, 120))]
+)
 def test_a_real_terminal_sees_no_line_that_is_wrapped_or_stale(
     columns: int, tmp_path: Path
 ) -> None:
