@@ -104,9 +104,9 @@ def test_a_schema_that_is_referred_to_is_not_fetched(bench: RelayBench) -> None:
 @requirement("RLY.back.cancel.form")
 @on(STATELESS)
 def test_a_cancellation_over_http_is_a_closed_stream(bench: RelayBench) -> None:
-    """A cancelled call's stream is closed at an upstream of 2026-07-28, and nothing is posted.
+    """A cancelled call's stream is closed at an upstream of 2026-07-28; a notice is not enough.
 
-    Not applicable if no cancellation reaches the upstream.
+    Not applicable if no cancellation reaches the upstream, or that is reached over stdio.
     """
     hops.cancellation_form(bench).conclude()
 
