@@ -3,7 +3,7 @@
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 from mcp_relay_reference import eras, message
@@ -25,6 +25,7 @@ class Several(Remote):
         """Keep the upstreams, each with a URL and credentials of its own; nothing is sent yet."""
         self._remotes = remotes
         self._sessions: dict[str, Sessions] = {}
+        self._calls: dict[tuple[str | None, str | None], int] = {}
 
     @asynccontextmanager
     async def exchange(
@@ -48,16 +49,28 @@ class Several(Remote):
                 return
             params = {**sent.members("params"), "name": json.dumps(name)}
             line = message.of({**sent.members(), "params": message.text_of(params)}).line
-            own = sessions[number]
-            async with self._remotes[number].exchange("POST", headers, own, line) as reply:
-                yield reply._replace(session=None)
+            remote, key = self._remotes[number], (session, sent.id)
+            self._calls[key] = number
+            try:
+                async with remote.exchange("POST", headers, sessions[number], line) as reply:
+
+                    async def answer(asked: Message) -> None:
+                        """Answer a ping of the upstream."""
+                        pong = message.of({"id": asked.id or "null", "result": "{}"}).line
+                        async with remote.exchange("POST", headers, sessions[number], pong):
+                            pass
+
+                    yield reply._replace(session=None, body=_heard(reply, answer))
+            finally:
+                del self._calls[key]
+        elif sent is not None and sent.method == "ping":
+            yield _reply(sent, "result", "{}")
         elif sent is not None and sent.is_request:
             yield _refusal(sent, NOT_FOUND, "Only tools are relayed.")
         elif method == "GET":
             yield Reply(405, {}, None, _one(b""))
         else:
-            await self._told(method, headers, sessions, body)
-            self._sessions.pop(session if session and method == "DELETE" else "", None)
+            await self._told(method, headers, session, body)
             yield Reply(200 if method == "DELETE" else 202, {}, None, _one(b""))
 
     async def close(self) -> None:
@@ -66,7 +79,9 @@ class Several(Remote):
 
     async def _opened(self, sent: Message, headers: Mapping[str, str]) -> Reply:
         """Open a session at each upstream; return the answer to the handshake, by the first's."""
-        answers = [await _asked(remote, sent, headers, None) for remote in self._remotes]
+        params = {**sent.members("params"), "capabilities": "{}"}
+        opening = message.of({**sent.members(), "params": message.text_of(params)})
+        answers = [await _asked(remote, opening, headers, None) for remote in self._remotes]
         if refused := [answer for answer, _ in answers if not answer.members("result")]:
             return Reply(200, JSON, None, _one(refused[0].line))
         name = secrets.token_hex(16)
@@ -105,11 +120,26 @@ class Several(Remote):
         return tools
 
     async def _told(
-        self, method: str, headers: Mapping[str, str], sessions: Sessions, body: bytes
+        self, method: str, headers: Mapping[str, str], session: str | None, body: bytes
     ) -> None:
-        """Send a notification, or the end of a session, on to each upstream."""
-        for remote, session in zip(self._remotes, sessions, strict=False):
-            async with remote.exchange(method, headers, session, body):
+        """Send the end of a session or of its handshake to all, a cancellation to whom it is for.
+
+        Anything else that needs no answer is dropped: no upstream may ask, or was promised it.
+        """
+        sessions = self._sessions.get(session or "", [])
+        numbers: Sequence[int] = []
+        if method == "DELETE":
+            self._sessions.pop(session or "", None)
+            numbers = range(len(sessions))
+        else:
+            sent = message.read(body)
+            if sent.method == "notifications/initialized":
+                numbers = range(len(sessions))
+            elif sent.method == "notifications/cancelled":
+                key = session, json.dumps(sent.params.get("requestId"))
+                numbers = [self._calls[key]] if key in self._calls else []
+        for number in numbers:
+            async with self._remotes[number].exchange(method, headers, sessions[number], body):
                 pass
 
 
@@ -138,6 +168,24 @@ def _reply(sent: Message, name: str, member: str) -> Reply:
 def _refusal(sent: Message, code: int, text: str) -> Reply:
     """Return the relay's own error as the answer to a request."""
     return Reply(200, JSON, None, _one(message.failure(sent.id, code, text)))
+
+
+async def _heard(
+    reply: Reply, answer: Callable[[Message], Awaitable[None]]
+) -> AsyncIterator[bytes]:
+    """Yield the body of an answer; a stream's is without log messages, which are not offered.
+
+    Pings in a stream are given to `answer` instead.
+    """
+    if "text/event-stream" not in reply.headers.get("content-type", ""):
+        async for part in reply.body:
+            yield part
+        return
+    async for came in eras.messages(reply):
+        if came.method == "ping":
+            await answer(came)
+        elif came.method != "notifications/message":
+            yield b"event: message\ndata: " + came.line.strip() + b"\n\n"
 
 
 async def _one(body: bytes) -> AsyncIterator[bytes]:
