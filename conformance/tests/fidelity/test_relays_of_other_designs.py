@@ -256,7 +256,11 @@ def test_integers_beyond_53_bits_may_be_refused(value: int, may: bool) -> None:
 
 @pytest.mark.parametrize(
     ("script", "given"),
-    [(PASSING, ["{port}", "{upstream_url}"]), (COPYING, ["{upstream}"]), (ENDING, ["{upstream}"])],
+    [
+        (PASSING, ["{port}", "{upstream_url}"]),
+        pytest.param(COPYING, ["{upstream}"], marks=pytest.mark.proof(parts=2)),
+        pytest.param(ENDING, ["{upstream}"], marks=pytest.mark.proof(parts=2)),
+    ],
     ids=["over http", "over stdio", "ending"],
 )
 def test_a_relay_of_older_revisions_is_accused_of_no_era(
