@@ -9,8 +9,19 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from msgspec import structs
+
 from mcp_proxy_conformance.catalogue.surface import FLAG
-from mcp_proxy_conformance.catalogue.world import CONFIG, USER, LockKind, key, server, tool, world
+from mcp_proxy_conformance.catalogue.world import (
+    CONFIG,
+    USER,
+    LockKind,
+    Step,
+    key,
+    server,
+    tool,
+    world,
+)
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
 from mcp_proxy_conformance.targets.stored_content import Places, changed, spelled, stored, traced
@@ -24,13 +35,25 @@ SMITHY = world(
         tool("tarnix_push", "Tarnix pushes amber lurid things.", locked=CONFIG),
         tool("mobel_drop"),
     ),
+    server("shed", tool("bitoko_lend"), trusted=False),
     agents={AGENT: ("forge",)},
 )
+SMITHY = structs.replace(
+    SMITHY,
+    steps=(
+        *SMITHY.steps,
+        Step(unlock="approval", server="shed", tools=("bitoko_lend",)),
+        Step(add=tool("fegadu_seal")[0], server="shed"),
+        Step(change="bitoko_lend", server="shed", description="Lend bitoko, at once."),
+        Step(refresh="shed"),
+    ),
+)
+"""A world with a tool that config denies, one that waits for its first approval, one changed."""
 USUAL = ("zorvik", "oaken sable", "quolvexi brandu")
 """Queries of calls without the flag; the last one matches nothing."""
 USING = ("wembridas quolti",)
 """Queries of calls with the flag that match nothing: only their use could be stored."""
-REVEALING = ("tarnix", "lurid amber")
+REVEALING = ("tarnix", "lurid amber", "bitoko_lend", "fegadu_seal")
 TIMES = 6
 TWINS = 2
 """Further targets that must keep what the first one kept."""

@@ -1,10 +1,11 @@
 """Mutants of enforcement: calls of locked tools that get through, and answers that change locks."""
 
 import asyncio
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 
@@ -316,6 +317,22 @@ def _lift(gateway: Gateway, facts: Facts) -> None:
     """Lift the user's lock of the tool in the store, if it has one."""
     if facts.disabled_by_user:
         gateway.store.lock(facts.tool, locked=False)
+
+
+def _record(gateway: Gateway, facts: Facts) -> None:
+    """Store an empty approval record of a new tool that waits for its approval."""
+    if facts.approval == "pending":
+        gateway.store.lock(facts.tool, locked=facts.disabled_by_user)
+
+
+def _drop_approval(gateway: Gateway, facts: Facts) -> None:
+    """Delete from the store for which state of a changed tool an approval was given."""
+    if facts.approval == "changed":
+        with closing(sqlite3.connect(gateway.store.path)) as rows, rows:
+            rows.execute(
+                "update approvals set digest = null where server = ? and tool = ?",
+                (facts.tool.server, facts.tool.name),
+            )
 
 
 def _lock(gateway: Gateway, facts: Facts) -> None:
@@ -659,6 +676,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-011.not-unlocked",
         "FR-011.never-reaches",
         swap=_unlocking(_lift, by="locked_entry"),
+    ),
+    mutant(
+        "listed-tools-lose-their-approval",
+        "The approval of a changed tool is deleted when an answer lists the tool.",
+        "FR-012.no-new-state",
+        swap=_unlocking(_drop_approval, by="locked_entry"),
+    ),
+    mutant(
+        "listed-tools-get-a-record",
+        "An empty approval record is stored for each new tool that an answer lists.",
+        "FR-012.no-new-state",
+        swap=_unlocking(_record, by="locked_entry"),
     ),
     mutant(
         "rejection-approves",
