@@ -131,6 +131,11 @@ def _is_remedy(text: str) -> bool:
     return any(judge(text, status) == "conveys" for status in STATUSES)
 
 
+def has_lines(text: str) -> bool:
+    """Whether a text has a line break of any kind, U+2028 too, but for one at its end."""
+    return len(text.splitlines()) > 1
+
+
 def repeated(texts: Iterable[Any], value: Any) -> tuple[str, ...]:
     """Return those of the texts that occur in a string of a JSON value.
 

@@ -10,7 +10,7 @@ from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.contents import remedies, repeated, schemas
+from mcp_proxy_conformance.discovery.contents import has_lines, remedies, repeated, schemas
 from mcp_proxy_conformance.discovery.locked_entries import (
     every_answer,
     every_entry,
@@ -142,7 +142,7 @@ def test_a_locked_entry_has_the_description_of_the_callable_tool(bench: Bench) -
     Compared are tools locked by config alone or by the user alone, texts of one line and at
     most 1,000 characters. Inconclusive if none has non-ASCII text.
     """
-    observed, expected = _descriptions(bench, lambda text: len(text) <= LONG and "\n" not in text)
+    observed, expected = _descriptions(bench, lambda t: len(t) <= LONG and not has_lines(t))
     marked = [text for texts in expected.values() for text in texts if not text.isascii()]
     bench.require(marked, "no answer had a description with non-ASCII text")
 
@@ -171,7 +171,7 @@ def test_a_description_of_many_lines_is_the_same_when_locked(bench: Bench) -> No
     Compared are tools locked by config alone or by the user alone; inconclusive if none has
     such a text.
     """
-    observed, expected = _descriptions(bench, lambda text: "\n" in text)
+    observed, expected = _descriptions(bench, has_lines)
     bench.require(expected, "no answer had a description with line breaks")
 
     assert observed == expected

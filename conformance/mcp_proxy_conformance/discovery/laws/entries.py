@@ -10,6 +10,7 @@ from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.contents import (
     advice,
+    has_lines,
     masked,
     other_maps,
     remedies,
@@ -80,7 +81,8 @@ def descriptions(look: Look, findings: Findings) -> None:
     for exchange, entry, key in _entries(look):
         state, own = look.bench.states[key], armed.entries.get(key)
         text = look.bench.tools[key].description
-        if state in VOUCHED and own and own.description and len(text) <= LONG and "\n" not in text:
+        plain = len(text) <= LONG and not has_lines(text)
+        if state in VOUCHED and own and own.description and plain:
             findings.truth(
                 ["FR-003.description"], exchange.request, entry.description,
                 holds=entry.description == own.description,

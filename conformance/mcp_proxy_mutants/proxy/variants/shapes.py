@@ -83,7 +83,7 @@ def one_line(facts: Facts, status: Status, withheld: bool) -> Json:
     """Return the locked entry with its description cut to one line of at most 1000 characters."""
     entry = locked_entry(facts, status, withheld)
     if "description" in entry:
-        line, _, _ = entry["description"].partition("\n")
+        line = next(iter(entry["description"].splitlines()), "")
         entry["description"] = line if len(line) <= SHORT else line[:SHORT] + "…"
     return entry
 
