@@ -22,7 +22,7 @@ from mcp_proxy_conformance.discovery.answer_schemas import rejection_findings
 from mcp_proxy_conformance.discovery.arming import Armed, arm
 from mcp_proxy_conformance.discovery.calibration import Path, path_in_words
 from mcp_proxy_conformance.discovery.grounds import REVEALS
-from mcp_proxy_conformance.discovery.oracle import allowed_statuses
+from mcp_proxy_conformance.discovery.oracle import allowed_statuses, is_withheld
 from mcp_proxy_conformance.discovery.requests import ABSENT, Called, call, discover
 from mcp_proxy_conformance.targets.started import Started, awaited
 from mcp_proxy_conformance.targets.waits import Lock, Settling, Tools, during
@@ -401,8 +401,14 @@ class Bench:
         return tuple(k for k in self.armed.refused if self.states[k] == want)
 
     def relevant(self, key: ToolKey, query: str) -> bool:
-        """Whether the target listed the tool for the query while callable, or that is its name."""
-        return key in self.armed.shown.get(query, ()) or query == key.tool
+        """Whether the target listed the tool for the query while callable, or that is its name.
+
+        What is withheld of a tool now cannot make it relevant: only words of its name do.
+        """
+        listed = key in self.armed.shown.get(query, ())
+        if key in self.states and is_withheld(self.states[key]):
+            listed = listed and query in key.tool
+        return listed or query == key.tool
 
     @property
     def flag_alive(self) -> bool:

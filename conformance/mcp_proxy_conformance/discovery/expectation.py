@@ -520,9 +520,12 @@ def _note(
             sum(_in_scope(bench, tool) for tool in bench.revealed(answer.query, limit=at))
             for at in (SHOW_LIMIT, ABSENT if limit is None else limit)
         )
+        revealed = bench.revealed(answer.query, limit=SHOW_LIMIT)
+        relevant = sum(bench.relevant(key, answer.query) for key in revealed)
         numbers = numbers_in(answer.note)
         exact = then.note_count.equals == shown
-        allowed = Bounds(min=min(shown, least), max=most_matches(bench, answer.query))
+        least = min(shown, least, relevant or shown)  # some list withheld tools for any query
+        allowed = Bounds(min=least, max=most_matches(bench, answer.query))
         holds = shown in numbers if exact else any(map(allowed.holds, numbers))
         wanted = f"the number {shown}" if exact else f"a number: {allowed}"
         beside = ["FR-007.note"] if crosses and exact else []

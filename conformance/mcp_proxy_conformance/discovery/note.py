@@ -104,12 +104,13 @@ def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], Bounds]:
     """Return (the numbers of locked matches that the flag shows, bounds of a note's number).
 
     A target may count the entries of one answer or all matches, with or without those that it
-    lists for any query: hence up to four numbers.
+    lists for any query, of which some may match: hence up to five numbers.
     """
     sections = [bench.revealed(query, limit=100), bench.revealed(query)]
     indexed = [_indexed(bench, section) for section in sections]
+    relevant = sum(bench.relevant(key, query) for key in sections[0])
     bounds = Bounds(min=min(indexed), max=most_matches(bench, query))
-    return {*map(len, sections), *indexed}, bounds
+    return {*map(len, sections), *indexed, relevant}, bounds
 
 
 def most_matches(bench: Bench, query: str) -> int | None:

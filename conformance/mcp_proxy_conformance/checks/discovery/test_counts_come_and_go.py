@@ -25,6 +25,7 @@ from mcp_proxy_conformance.discovery.counts import KEYS, block, integral, tally
 MIXED = stage("mixed")
 FORGE = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
 MOBEL, TARNIX = key("forge:mobel_drop"), key("forge:tarnix_push")
+GATUN = key("forge:gatun_wipe")
 PAIR = world(
     server("forge", tool("zorvik_list"), tool("mobel_drop", locked=USER), tool("tarnix_push"))
 )
@@ -64,9 +65,10 @@ def test_the_block_is_there_while_a_tool_is_locked(bench: Bench) -> None:
 @requirement("FR-010.block")
 @on(NEWS, needs=("approval",))
 def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> None:
-    """A pending tool adds a block of integers, and its approval removes it.
+    """A pending tool adds a block of integers, its approval removes it, and another adds it again.
 
-    Inconclusive if the tool was not refused while pending, or not reached once approved.
+    Inconclusive if the first tool was not refused while pending, or not reached once approved, or
+    if the flag does not list the other one.
     """
     bench.require(bench.locked(approval="pending") == (MOBEL,), "no tool was seen to be pending")
     pending = _block(bench)
@@ -74,9 +76,18 @@ def test_the_block_is_there_while_a_tool_waits_for_approval(bench: Bench) -> Non
     bench.operator.unlock("approval", "forge", ["mobel_drop"])
     bench.require(bench.reached(MOBEL), "the approval had no effect", "no_effect")
     approved = {"still a block": bench.settled(lambda: _has_block(bench), expected=False)}
+    bench.operator.change_upstream(Step(add=tool(GATUN.tool)[0], server="forge"))
+    bench.operator.refresh("forge")
+    listed = bench.until(lambda: bench.discover(GATUN.tool, include_disabled=True).disabled, bool)
+    bench.require(listed, "the flag lists no tool that was added after an approval")
+    added = bench.settled(lambda: _block(bench), WHILE_LOCKED)
 
-    blocks = {f"{MOBEL} pending": pending, f"{MOBEL} approved": approved}
-    assert blocks == {f"{MOBEL} pending": WHILE_LOCKED, f"{MOBEL} approved": AFTERWARDS}
+    blocks = {f"{MOBEL} pending": pending, f"{MOBEL} approved": approved, f"{GATUN} pending": added}
+    assert blocks == {
+        f"{MOBEL} pending": WHILE_LOCKED,
+        f"{MOBEL} approved": AFTERWARDS,
+        f"{GATUN} pending": WHILE_LOCKED,
+    }
 
 
 @requirement("FR-010.sum")

@@ -80,6 +80,18 @@ def _pending_alone(tools: Tally) -> Json | None:
     return None if block and set(block) == {"callable", "pending_approval"} else block
 
 
+def _by_the_callable_ones() -> Block:
+    """Return a `counts` decision that counts again only when another set of tools is callable."""
+    kept: dict[frozenset[str], Json | None] = {}
+
+    def counts(tools: Tally) -> Json | None:
+        """Return the block of the first time that just these tools were callable."""
+        callables = frozenset(facts.tool.key for facts, status in tools if status is None)
+        return kept.setdefault(callables, std.counts(tools))
+
+    return counts
+
+
 def _lingering() -> Block:
     """Return a `counts` decision: a server that once had counts keeps a block with nothing locked.
 
@@ -380,6 +392,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "A server with pending tools as its only locks has no block of counts.",
         "FR-010.block",
         counts=_pending_alone,
+    ),
+    mutant(
+        "counts-kept-while-the-same-are-callable",
+        "A server's tools are counted again only when others are callable.",
+        "FR-010.block",
+        counts=Fresh(_by_the_callable_ones),
     ),
     mutant(
         "block-stays-after-unlock",

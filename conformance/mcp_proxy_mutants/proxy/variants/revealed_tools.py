@@ -1,11 +1,12 @@
 """Variants of which tools the flag reveals, when, and under which status."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 
 from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.variant import Variant, variant
 from mcp_proxy_reference.config import Server
-from mcp_proxy_reference.facts import Facts, Json, Match, Status, Tool
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.loader import Outcome
 from mcp_proxy_reference.operator_api import HttpError
@@ -52,6 +53,24 @@ def only_contacted(gateway: Gateway) -> None:
 def whatever_the_query(query: str, facts: Facts) -> float:
     """Return how well a tool outside the index matches by name, at least 1: any query finds it."""
     return max(1, matches(query, facts))
+
+
+FLAGGED: ContextVar[bool] = ContextVar("FLAGGED", default=False)
+"""Whether the request that is answered has the flag."""
+
+
+async def with_its_flag(
+    _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+) -> Json:
+    """Return the usual reply, with FLAGGED set while it is made."""
+    arguments = (message.get("params") or {}).get("arguments") or {}
+    FLAGGED.set(arguments.get("include_disabled") is True)
+    return await respond()
+
+
+def whatever_the_query_under_the_flag(query: str, facts: Facts) -> float:
+    """Return how well a tool outside the index matches by name, under the flag at least 1."""
+    return whatever_the_query(query, facts) if FLAGGED.get() else matches(query, facts)
 
 
 def named_only(query: str, facts: Facts) -> float:
@@ -197,6 +216,15 @@ VARIANTS: tuple[Variant, ...] = (
         "quarantined-whatever-the-query",
         "FR-002.no-locks-no-change~quarantined",
         matches=whatever_the_query,
+    ),
+    variant(
+        "quarantined-always-and-noted-by-name",
+        "Withheld tools are listed for every query; the note counts those whose names match.",
+        "relevant",
+        "quarantined-whatever-the-query",
+        "FR-002.no-locks-no-change~quarantined",
+        reply=with_its_flag,
+        matches=whatever_the_query_under_the_flag,
     ),
     variant(
         "quarantined-by-name", "Withheld tools are found only by their names.", matches=named_only
