@@ -9,6 +9,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.agents import onlookers
 from mcp_proxy_conformance.discovery.arming import Prover, Stepper
@@ -115,16 +116,20 @@ class Shape:
 @requirement("FR-002.unmoved")
 @on(YARD, long=True)
 def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench: Bench) -> None:
-    """When matching tools are locked, default answers get no member and keep their order.
+    """When tools are locked, default answers get no new member and keep their order.
 
-    A difference counts only if a second target, whose world lacks these tools, does not show it
-    after the same locks: an earlier build may have added remarks on its servers, or on few results.
+    Nor do they begin to name the flag, whether the locked tools match or not. Another difference
+    counts only if a second target, whose world lacks the locked matches, does not show it after
+    the same locks: an earlier build may have added remarks on its servers, or on few results.
     Inconclusive if the query does not find its tools, or the flag reveals nothing.
     """
-    before = _shape(bench)
+    before, words = _shape(bench), _words_of_flag(bench)
     bench.require(set(before.tools) == set(UNTIED), "the query does not find its tools")
 
-    after = {lock: _settled_shape(bench, before) for lock in _lay_locks(bench)}
+    after, named = {}, {}
+    for lock in _lay_locks(bench):
+        after[lock] = _settled_shape(bench, before)
+        named[lock] = _words_of_flag(bench)
     bench.expect_revealing()
     moved = {lock: shape.unlike(before) for lock, shape in after.items()}
     if any(moved.values()):
@@ -137,6 +142,12 @@ def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench:
         }
 
     changes = {f"{p}, after {k}": text for k, places in moved.items() for p, text in places.items()}
+    changes |= {
+        f"{FLAG} in the answer to {query}, after {lock}": "added"
+        for lock, counts in named.items()
+        for query, count in counts.items()
+        if count > words[query]
+    }
     assert changes == {}
 
 
@@ -239,6 +250,15 @@ def _shape(bench: Bench) -> Shape:
         of_entries=tuple(dict.fromkeys(members)),
         tools=tuple(entry.key.tool for entry in answer.tools if entry.key.tool in UNTIED),
     )
+
+
+def _words_of_flag(bench: Bench) -> dict[str, int]:
+    """Return, by query, how often the default answer names the flag; 0 without callable tools."""
+    answers = {query: bench.discover(query, limit=100) for query in (QUERY, ELSEWHERE)}
+    return {
+        query: answer.reply.text.count(FLAG) if answer.tools else 0
+        for query, answer in answers.items()
+    }
 
 
 def _without_numbers(exact: Exact) -> Exact:

@@ -24,6 +24,7 @@ BENEATH = world(
         tool("gatun_seal"),
     )
 )
+DENIED = world(server("forge", tool("zorvik_list"), tool("mobel_drop", locked=CONFIG)))
 SEEN, UNSEEN = ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe")
 MARK = ToolKey("forge", "gatun_seal")
 APPROVED = structs.replace(
@@ -136,6 +137,28 @@ def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
                 view.call(key)
 
 
+@requirement("FR-011.never-reaches")
+@on(BENEATH)
+def test_a_tool_that_is_listed_as_disabled_by_the_user_is_refused(bench: Bench) -> None:
+    """Where only the user locks, no call reaches a tool that an answer lists as locked.
+
+    Such tools are called three times in a row, even if no lock of them was seen to have an
+    effect. Inconclusive if the flag lists none that was reached before its lock.
+    """
+    _expect_refused_as_listed(bench)
+
+
+@requirement("FR-011.never-reaches")
+@on(DENIED)
+def test_a_tool_that_is_listed_as_disabled_by_config_is_refused(bench: Bench) -> None:
+    """Where only config locks, no call reaches a tool that an answer lists as locked.
+
+    Such tools are called three times in a row, even if no lock of them was seen to have an
+    effect. Inconclusive if the flag lists none that was reached before its lock.
+    """
+    _expect_refused_as_listed(bench)
+
+
 @requirement("FR-011.not-unlocked")
 @on(MIXED, fresh=True)
 def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
@@ -227,6 +250,20 @@ def _known_locked(bench: Bench) -> tuple[ToolKey, ...]:
     listed = [key for key in others if key in ask(bench, key).statuses()]
     bench.require(bench.armed.refused, "no call of a locked tool was refused")
     return (*bench.armed.refused, *listed)
+
+
+def _expect_refused_as_listed(bench: Bench) -> None:
+    """Raise Breach if a call reaches a tool that the flag lists as locked.
+
+    Inconclusive if it lists none of the locked tools that a call reached before.
+    """
+    locked = [key for key in sorted(bench.armed.called) if not bench.states[key].callable]
+    listed = [key for key in locked if key in ask(bench, key).statuses()]
+    bench.require(listed, "the flag revealed no tool that was reached before its lock")
+
+    with bench.untouched(*listed):
+        for key in listed * 3:
+            bench.call(key)
 
 
 def _one_a_kind(bench: Bench) -> tuple[ToolKey, ...]:

@@ -86,15 +86,15 @@ YARD = msgspec.structs.replace(
 
 @requirement(
     "FR-004.unknown", "FR-004.precedence", "FR-004.once", "SC-003.discovery", "FR-003.canary",
-    "FR-009.note", "FR-009.count", "SC-006.every-kind", "FR-005.keys",
+    "FR-003.description", "FR-009.note", "FR-009.count", "SC-006.every-kind", "FR-005.keys",
 )  # fmt: skip
 @on(YARD, needs=("indeterminate",))
 def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
     """A tool is `disabled_unknown`, refused and noted as long as its lock's reason is lost.
 
-    What config denies keeps its status, withheld texts stay withheld, and no tool is listed
-    twice; afterwards the user lock has its status again. Inconclusive unless the locks of config
-    and the user are proven.
+    What config denies keeps its status, withheld texts stay withheld, others are those of the
+    callable tools, and no tool is listed twice; afterwards the user lock has its status again.
+    Inconclusive unless the locks of config and the user are proven.
     """
     keys = _proven(bench)
     own = own_texts(bench, keys)
@@ -111,6 +111,7 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
     compare_places(compared, WIPE, bench.states[WIPE], [again.status(WIPE)])
     for key, answer in answers.items():
         _compare_place(compared, bench, key, answer)
+        _compare_description(compared, bench, key, answer)
         _compare_text(compared, bench, key, answer, own)
         _compare_keys(compared, answer)
         compared.one_of(f"tools listed twice for {answer.query}", answer.listed_twice(), ([],),
@@ -186,6 +187,18 @@ def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, answer: Ans
     compared.one_of(f"status of {key}", status, allowed,
                     breaks=["FR-004.unknown" if is_word else "FR-004.enum"],
                     shows=["FR-004.unknown"])  # fmt: skip
+
+
+def _compare_description(compared: Comparison, bench: Bench, key: ToolKey, answer: Answer) -> None:
+    """Record in `compared` whether the tool's entry has the description of the callable tool.
+
+    Not compared: tools whose text is not approved, and those that the answer does not list.
+    """
+    own = bench.armed.entries.get(key)
+    entry = next((entry for entry in answer.disabled if entry.key == key), None)
+    if entry is not None and own is not None and own.description and key not in PLANTED:
+        compared.one_of(f"description of {key}", entry.description, (own.description,),
+                        breaks=["FR-003.description"])  # fmt: skip
 
 
 def _compare_text(

@@ -59,7 +59,7 @@ def unreached(look: Look, findings: Findings) -> None:
 
 
 def unlifted(look: Look, findings: Findings) -> None:
-    """Law: a tool whose calls its locks once refused is refused whenever it has just these again.
+    """Law: a tool whose calls its locks once refused, or that is listed as locked, is refused.
 
     Judged are tools whose locks could not be proven in this look. The memory `held` has the
     locks proven of a tool since it was last callable; those of now are added.
@@ -67,11 +67,18 @@ def unlifted(look: Look, findings: Findings) -> None:
     bench, held = look.bench, look.memory.setdefault("held", {})
     for key in bench.armed.unproven:
         state = bench.states.get(key)
-        if state in held.get(key, ()) and key not in look.unsure:
-            reached = bench.call(key).reached
-            findings.truth(["FR-011.never-reaches"], _calling(key), "reached its upstream",
-                           holds=not reached, wanted="refused, as with these locks before",
-                           topic="locks that are left")  # fmt: skip
+        if state is None or state.callable or key in look.unsure:
+            continue
+        exchange = look.own(key)
+        if exchange is not None and key in exchange.answer.statuses():
+            wanted = "refused, as it is listed as locked"
+        elif state in held.get(key, ()):
+            wanted = "refused, as with these locks before"
+        else:
+            continue
+        reached = bench.call(key).reached
+        findings.truth(["FR-011.never-reaches"], _calling(key), "reached its upstream",
+                       holds=not reached, wanted=wanted, topic="locks that are left")  # fmt: skip
     for key in look.proven:
         held.setdefault(key, set()).add(bench.states[key])
 

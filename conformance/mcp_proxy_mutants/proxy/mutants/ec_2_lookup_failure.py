@@ -26,6 +26,17 @@ def _rejected(facts: Facts, texts: Texts, status: Status, *, denied: bool = Fals
     return text if applies else std.rejection(facts, texts)
 
 
+def _described_if_lost(text: str) -> Callable[[Facts, Status, bool], Json]:
+    """Return a `locked_entry` decision: tools of unreadable approval have this description."""
+
+    def entry(facts: Facts, status: Status, withheld: bool) -> Json:
+        """Return the usual entry, with `text` as its description if the approval is lost."""
+        usual = std.locked_entry(facts, status, withheld)
+        return usual | ({"description": text} if _is_lost(facts) and not withheld else {})
+
+    return entry
+
+
 def _open_index(gateway: Gateway) -> None:
     """Search the whole text of tools whose approval is unreadable, even of those never approved."""
     searchable = gateway.searchable
@@ -116,6 +127,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "A user's lock whose reason was lost once is told as unknown from then on.",
         "FR-004.precedence",
         classify=Fresh(_lost_for_good),
+    ),
+    mutant(
+        "lost-reasons-empty-the-description",
+        "While approvals cannot be read, locked tools have an empty description.",
+        "FR-003.description",
+        locked_entry=_described_if_lost(""),
+    ),
+    mutant(
+        "lost-reasons-replace-the-description",
+        "While approvals cannot be read, locked tools have the remedy as their description.",
+        "FR-003.description",
+        locked_entry=_described_if_lost(std.REMEDIATION[UNKNOWN]),
     ),
     mutant(
         "lost-reason-told-as-the-users",

@@ -185,6 +185,18 @@ def _explained(document: Json) -> Json:
     return document | {"usage_instructions": text}
 
 
+def _explained_beside_locks(gateway: Gateway) -> None:
+    """Explain the flag in unflagged answers as soon as any tool is locked."""
+
+    def answer(document: Json, request: Request) -> Json:
+        """Return the answer, with the explanation if it has no flag and a tool is locked."""
+        known = (facts for own in gateway.known().values() for facts in own)
+        locked = any(not std.may_call(facts, "discovery") for facts in known)
+        return document if request.flag or not locked else _explained(document)
+
+    decide(gateway, answer=answer)
+
+
 def _first_reordered(document: Json) -> Json:
     """Return the answer with the member `total` before all others."""
     return {key: document[key] for key in ("total", *document)}
@@ -340,6 +352,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "With the flag false, an answer without callable tools has a longer usage text.",
         "FR-002.absent-is-false",
         answer=flag_false(lambda document: document if document["tools"] else _explained(document)),
+    ),
+    mutant(
+        "flag-explained-beside-locks",
+        "As soon as any tool is locked, default answers explain the flag.",
+        "FR-002.unmoved",
+        swap=_explained_beside_locks,
+    ),
+    mutant(
+        "flag-named-beside-locked-matches",
+        "Default answers name the flag once for each locked match.",
+        "FR-002.unmoved",
+        swap=_leaking(lambda _: f"see {FLAG}"),
     ),
     mutant(
         "user-locked-names-in-usage",

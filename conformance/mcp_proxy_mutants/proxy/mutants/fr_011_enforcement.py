@@ -25,6 +25,29 @@ May = Callable[[Facts, str], bool]
 MOMENT_S = 1.0
 
 
+def _admitting(unlocked: Callable[[Facts], Facts]) -> Callable[[], May]:
+    """Return a maker of a `may_call` decision: calls of tools once called pass a lock.
+
+    `unlocked` returns the facts without that lock.
+    """
+
+    def decision() -> May:
+        """Return the decision, which knows of no called tool yet."""
+        admitted: set[str] = set()
+
+        def checked(facts: Facts, surface: str) -> bool:
+            """Whether the tool may be called; keep it if it is called now."""
+            kept = is_call(surface) and facts.tool.key in admitted
+            may = std.may_call(unlocked(facts) if kept else facts, surface)
+            if may and is_call(surface):
+                admitted.add(facts.tool.key)
+            return may
+
+        return checked
+
+    return decision
+
+
 def _beside_another_call(gateway: Gateway) -> None:
     """Let calls of user-locked tools pass while another call to the same server is running."""
     busy: dict[str, int] = {}
@@ -645,6 +668,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "User locks do not apply to agents with a limited scope.",
         "FR-011.never-reaches",
         swap=_agents_pass_user_locks,
+    ),
+    mutant(
+        "user-lock-misses-called-tools",
+        "A tool that was called once stays callable after the user turns it off.",
+        "FR-011.never-reaches",
+        may_call=Fresh(_admitting(lambda facts: replace(facts, disabled_by_user=False))),
+    ),
+    mutant(
+        "denial-misses-called-tools",
+        "A tool that was called once stays callable after config denies it.",
+        "FR-011.never-reaches",
+        may_call=Fresh(_admitting(lambda facts: replace(facts, denied=False))),
     ),
     mutant(
         "refusal-drops-the-user-lock",
