@@ -167,7 +167,7 @@ def doubled(bench: RelayBench) -> Comparison:
     No message may come on both. Raises NotApplicable over stdio, or if nothing arrives.
     """
     needs_messages(bench)
-    if not bench.relay.launched.url:
+    if not bench.relay.command_line.url:
         raise NotApplicable("a client over stdio has one stream")
     comparison = Comparison()
     server = bench.through.server

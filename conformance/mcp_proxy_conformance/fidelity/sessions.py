@@ -230,7 +230,7 @@ def _of_user(bench: RelayBench, number: int) -> Client:
     """
     if not bench.facts.clients:
         raise NotApplicable(NO_CLIENTS, cause="not_declared")
-    if not bench.relay.launched.url:
+    if not bench.relay.command_line.url:
         raise NotApplicable("a relay over stdio has one client")
     try:
         bench.through.client({AUTHORIZATION: "Bearer of-nobody-known"}).open()

@@ -17,7 +17,7 @@ from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import StatelessClient
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted
 from mcp_proxy_conformance.targets.process import Spawned
-from mcp_proxy_conformance.targets.relay import Reached, RelayTarget, launched
+from mcp_proxy_conformance.targets.relay import Reached, RelayTarget, command_line
 from mcp_proxy_conformance.upstream.hub import Upstreams
 from mcp_proxy_conformance.upstream.relayed import Answer, Era, Page, Relayed, RelayedServer
 from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server
@@ -157,14 +157,16 @@ class StartedRelay:
         second = None
         if self.second is not None:
             second = _reached(self.second, SECOND_KEY, SECOND_TOKEN)
-        self.launched = launched(self.target, first, second)
+        self.command_line = command_line(self.target, first, second)
         self.through = Side(behind, self._to_relay, self.target.facts.prefix)
         deadline = time.monotonic() + self.target.ready_s
         folder.mkdir(parents=True, exist_ok=True)
         if self._process is not None:
             self._process.end()
-        if self.launched.url:
-            self._process = Spawned(self.launched.command, env=self._env, log=folder / "relay.log")
+        if self.command_line.url:
+            self._process = Spawned(
+                self.command_line.words, env=self._env, log=folder / "relay.log"
+            )
         why, refuses_at = "opened no session", time.monotonic() + REFUSES_S
         while True:
             try:
@@ -188,13 +190,13 @@ class StartedRelay:
 
         ProtocolFault for the stateless era over stdio, which the suite does not speak.
         """
-        if self.launched.url:
+        if self.command_line.url:
             shown = self.target.facts.shown() | dict(headers)
-            return self._client(self.launched.url, shown, wire)
+            return self._client(self.command_line.url, shown, wire)
         if wire == "stateless":
             raise ProtocolFault("handshake", "a relay that serves HTTP", "one over stdio")
         return StdioClient(
-            self.launched.command, env=self._env, transcript=self.transcript, timeout=TIMEOUT_S
+            self.command_line.words, env=self._env, transcript=self.transcript, timeout=TIMEOUT_S
         )
 
     def _client(self, url: str, headers: Mapping[str, str], wire: Wire) -> Conversation:
@@ -206,16 +208,18 @@ class StartedRelay:
     def stateless(self, side: Side) -> StatelessClient:
         """Return a new client of 2026-07-28 on a way over HTTP, which the caller closes."""
         if side is self.through:
-            return StatelessClient(self.launched.url, self.transcript, self.target.facts.shown())
+            return StatelessClient(
+                self.command_line.url, self.transcript, self.target.facts.shown()
+            )
         return StatelessClient(side.server.url, self.transcript)
 
     def carrier(self, side: Side) -> Carrier:
         """Return a new transport of a client to a way; one over stdio has a relay of its own."""
-        url = self.launched.url if side is self.through else side.server.url
+        url = self.command_line.url if side is self.through else side.server.url
         if url:
             shown = self.target.facts.shown() if side is self.through else {}
             return OverHttp(url, self.transcript, shown)
-        return OverStdio(self.launched.command, self._env, self.transcript)
+        return OverStdio(self.command_line.words, self._env, self.transcript)
 
     def answer_as(self, case: RelayCase) -> None:
         """Have both servers answer calls of that case as it says."""

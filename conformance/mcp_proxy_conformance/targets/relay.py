@@ -106,10 +106,10 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Launched:
-    """The command line of one relay, with its placeholders filled in, and its URL if it has one."""
+class CommandLine:
+    """The words of one relay's command line, placeholders filled in, and its URL if it has one."""
 
-    command: tuple[str, ...]
+    words: tuple[str, ...]
     url: str = ""
 
 
@@ -134,7 +134,7 @@ def relay_target(
     )  # fmt: skip
 
 
-def launched(target: RelayTarget, first: Reached, second: Reached | None = None) -> Launched:
+def command_line(target: RelayTarget, first: Reached, second: Reached | None = None) -> CommandLine:
     """Return a relay's command line and URL, with placeholders filled in and a free loopback port.
 
     It is that of several upstreams if there is a second one. A word that is `{upstream}` becomes
@@ -154,7 +154,7 @@ def launched(target: RelayTarget, first: Reached, second: Reached | None = None)
     for word in command:
         words += whole[word] if word in whole else [_filled(word, values)]
     url = _filled(target.facts.url, values) if port else ""
-    return Launched(command=tuple(words), url=url)
+    return CommandLine(words=tuple(words), url=url)
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:

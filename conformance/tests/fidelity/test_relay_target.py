@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_proxy_conformance.targets.description import BadTarget, describe
-from mcp_proxy_conformance.targets.relay import Reached, RelayFacts, launched, relay_target
+from mcp_proxy_conformance.targets.relay import Reached, RelayFacts, command_line, relay_target
 
 
 def test_placeholders_become_words_and_texts() -> None:
@@ -17,9 +17,9 @@ def test_placeholders_become_words_and_texts() -> None:
     """
     target = relay_target(["r", "--url={upstream_url}", "{upstream}", "sh -c '{upstream}'"])
 
-    filled = launched(target, Reached(command=["a b", "c"], url="http://h/mcp", token=""))
+    filled = command_line(target, Reached(command=["a b", "c"], url="http://h/mcp", token=""))
 
-    assert filled.command == ("r", "--url=http://h/mcp", "a b", "c", "sh -c ''a b' c'")
+    assert filled.words == ("r", "--url=http://h/mcp", "a b", "c", "sh -c ''a b' c'")
     assert filled.url == ""
 
 
@@ -28,9 +28,9 @@ def test_a_relay_with_a_port_has_a_url() -> None:
     facts = RelayFacts(url="http://127.0.0.1:{port}/other")
     target = relay_target(["r", "-p", "{port}", "{upstream_url}"], facts)
 
-    filled = launched(target, Reached(command=[], url="u", token=""))
+    filled = command_line(target, Reached(command=[], url="u", token=""))
 
-    assert filled.url == f"http://127.0.0.1:{filled.command[2]}/other"
+    assert filled.url == f"http://127.0.0.1:{filled.words[2]}/other"
     assert not target.over_stdio
 
 
@@ -44,9 +44,9 @@ def test_a_relay_of_two_upstreams_has_a_command_line_of_its_own() -> None:
     both = ["r", "{upstream}", "{upstream_2}"]
 
     filled = [
-        launched(relay_target(["r", "{upstream_url}"], facts), first, second).command,
-        launched(relay_target(["r", "{upstream_url}"], facts), first).command,
-        launched(relay_target(both), first, second).command,
+        command_line(relay_target(["r", "{upstream_url}"], facts), first, second).words,
+        command_line(relay_target(["r", "{upstream_url}"], facts), first).words,
+        command_line(relay_target(both), first, second).words,
     ]
 
     assert filled == [("r", "http://a", "http://b", "b"), ("r", "http://a"), ("r", "a", "b")]
