@@ -315,7 +315,8 @@ class RelayBench:
         if case.by == "value":
             additions = case.at[:2] == CONTENT
             record(
-                comparison, path, allowed, observed, case.clauses, additions=additions, of=of or {}
+                comparison, path, allowed, observed, clauses=case.clauses, additions=additions,
+                of=of or {},
             )  # fmt: skip
             return
         if case.by == "tokens":
@@ -329,7 +330,7 @@ class RelayBench:
 
 
 def record(
-    comparison: Comparison, path: str, allowed: Any, observed: Any, clauses: tuple[str, ...], *,
+    comparison: Comparison, path: str, allowed: Any, observed: Any, *, clauses: tuple[str, ...],
     additions: bool = False, of: Mapping[Kind, str] = {},
 ) -> None:  # fmt: skip
     """Record a finding for each difference of two values, or that the clauses were observed.

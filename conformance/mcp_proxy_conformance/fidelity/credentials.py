@@ -56,7 +56,7 @@ def token_sent_on(bench: RelayBench) -> Comparison:
         raise NotApplicable(reason)
     comparison = Comparison(origin=HEADERS)
     _, arrivals = _arrivals(bench)
-    _search(comparison, AUTHORIZATION, _token(bench), arrivals, TOKEN)
+    _search(comparison, AUTHORIZATION, _token(bench), arrivals, clause=TOKEN)
     return comparison
 
 
@@ -74,7 +74,7 @@ def others_sent_on(bench: RelayBench) -> Comparison:
         owned["Mcp-Session-Id"] = client.session
     for name, secret in owned.items():
         if name.lower() not in forwards:
-            _search(comparison, name, secret, arrivals, OTHER)
+            _search(comparison, name, secret, arrivals, clause=OTHER)
     return comparison
 
 
@@ -121,7 +121,7 @@ def _arrivals(bench: RelayBench) -> tuple[Client, Sequence[Arrival]]:
 
 
 def _search(
-    comparison: Comparison, name: str, secret: str, arrivals: Sequence[Arrival], clause: str
+    comparison: Comparison, name: str, secret: str, arrivals: Sequence[Arrival], *, clause: str
 ) -> None:
     """Record whether arrivals show the credential that a client has in the header of that name."""
     comparison.one_of(

@@ -87,10 +87,10 @@ def progress(bench: RelayBench) -> Comparison:
     return comparison
 
 
-def requests(bench: RelayBench, clause: str, methods: Sequence[str]) -> Comparison:
-    """Have three clients call; for one call the upstream asks, and only its client is asked.
+def requests(bench: RelayBench, methods: Sequence[str], *, clause: str) -> Comparison:
+    """Have three clients call; a request goes to the one whose call asks, and its answer is used.
 
-    `methods` are what it asks for, one after the other; a breach breaks `clause`. Raises
+    `methods` are those of the requests, one after the other; a breach breaks `clause`. Raises
     NotApplicable if nobody is asked, Inconclusive if the direct way does not show it.
     """
     needs_messages(bench)
@@ -114,13 +114,19 @@ def requests(bench: RelayBench, clause: str, methods: Sequence[str]) -> Comparis
 
 
 def elicitations(bench: RelayBench) -> Comparison:
-    """Record whom an elicitation is put to, and whose answer is used; raises as `requests`."""
-    return requests(bench, ELICITS, ["elicitation/create"])
+    """Have three clients call; an elicitation goes to the one whose call asks, its answer is used.
+
+    Raises NotApplicable if nobody is asked, Inconclusive if the direct way does not show it.
+    """
+    return requests(bench, ["elicitation/create"], clause=ELICITS)
 
 
 def other_requests(bench: RelayBench) -> Comparison:
-    """Record whom requests for sampling and roots are put to; raises as `requests`."""
-    return requests(bench, ASKS, ["sampling/createMessage", "roots/list"])
+    """Have three clients call; requests for sampling and roots go to the one whose call asks.
+
+    Raises NotApplicable if nobody is asked, Inconclusive if the direct way does not show it.
+    """
+    return requests(bench, ["sampling/createMessage", "roots/list"], clause=ASKS)
 
 
 def elicitations_of_urls(bench: RelayBench) -> Comparison:

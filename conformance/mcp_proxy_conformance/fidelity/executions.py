@@ -83,7 +83,7 @@ def dropped_call(bench: RelayBench) -> Comparison:
     if number == 0:
         raise Inconclusive(f"the call did not reach the upstream: {outcome.value!r:.200}")
     comparison.one_of("executions of one call", number, [1], breaks=[DROPPED])
-    _expect_no_success(comparison, "a call that was cut off", outcome, CALL)
+    _expect_no_success(comparison, "a call that was cut off", outcome, clause=CALL)
     return comparison
 
 
@@ -163,7 +163,7 @@ def unanswered_call(bench: RelayBench) -> Comparison:
     bench.needs_tool("echo")
     bench.relay.stop_upstream()
     outcome = bench.through.call("echo", b'{"x":1}', timeout=PATIENCE_S)
-    _expect_no_success(comparison, "a call of an upstream that has ended", outcome, CALL)
+    _expect_no_success(comparison, "a call of an upstream that has ended", outcome, clause=CALL)
     return comparison
 
 
@@ -208,7 +208,7 @@ def refused_calls(bench: RelayBench) -> Comparison:
         outcome = bench.through.call("echo", b'{"x":1}', timeout=PATIENCE_S)
         if bench.through.server.journal.mark() > mark or outcome.kind == "result":
             place = f"a call that the upstream refuses with {refusing.status}"
-            _expect_no_success(comparison, place, outcome, REFUSED)
+            _expect_no_success(comparison, place, outcome, clause=REFUSED)
     bench.through.server.refusing = None
     return comparison
 
@@ -265,7 +265,9 @@ def _judge_list(
     comparison.truth(place, after, holds=after >= before, allowed=allowed, breaks=[LIST])
 
 
-def _expect_no_success(comparison: Comparison, place: str, outcome: Outcome, clause: str) -> None:
+def _expect_no_success(
+    comparison: Comparison, place: str, outcome: Outcome, *, clause: str
+) -> None:
     """Record whether an outcome is anything but a success."""
     comparison.origin = UNANSWERED
     comparison.truth(

@@ -50,8 +50,8 @@ class Request:
     clause: str
 
 
-GET = Request("prompts/get", "messages", PROMPTS)
-COMPLETE = Request("completion/complete", "completion", COMPLETED)
+GET = Request("prompts/get", "messages", clause=PROMPTS)
+COMPLETE = Request("completion/complete", "completion", clause=COMPLETED)
 
 
 def capabilities(side: Side) -> Mapping[str, Any]:
@@ -124,10 +124,9 @@ def resource_lists(bench: RelayBench) -> Comparison:
     """
     needs_capability(bench, "resources")
     comparison = Comparison()
-    _compare_lists(bench, comparison, "resources/list", ("resources", "uri"), LISTED)
-    _compare_lists(
-        bench, comparison, "resources/templates/list", ("resourceTemplates", "uriTemplate"), LISTED
-    )
+    _compare_lists(bench, comparison, "resources/list", ("resources", "uri"), clause=LISTED)
+    names = ("resourceTemplates", "uriTemplate")
+    _compare_lists(bench, comparison, "resources/templates/list", names, clause=LISTED)
     return comparison
 
 
@@ -145,9 +144,9 @@ def resource_reads(bench: RelayBench) -> Comparison:
         path = ("result", "contents")
         allowed = _decoded(exact_json.at(own.document, path))
         observed = _decoded(exact_json.at(shown.document, path))
-        record(comparison, f"contents of {uri}", allowed, observed, (READ,), additions=True)
+        record(comparison, f"contents of {uri}", allowed, observed, clauses=(READ,), additions=True)
     missing = bench.through.asked("resources/read", dumps({"uri": MISSING}))
-    _expect_error(comparison, "reading a resource that does not exist", missing, READ)
+    _expect_error(comparison, "reading a resource that does not exist", missing, clause=READ)
     return comparison
 
 
@@ -158,14 +157,14 @@ def prompts(bench: RelayBench) -> Comparison:
     """
     needs_capability(bench, "prompts")
     comparison = Comparison()
-    _compare_lists(bench, comparison, "prompts/list", ("prompts", "name"), PROMPTS)
+    _compare_lists(bench, comparison, "prompts/list", ("prompts", "name"), clause=PROMPTS)
     for name, given in ARGUMENTS.items():
         params = {"name": name, "arguments": given}
         _compare_request(
             bench, comparison, GET, f"messages of {name}", params, members=["arguments"]
         )
     missing = bench.through.asked("prompts/get", dumps({"name": "no such prompt"}))
-    _expect_error(comparison, "a prompt that does not exist", missing, PROMPTS)
+    _expect_error(comparison, "a prompt that does not exist", missing, clause=PROMPTS)
     return comparison
 
 
@@ -207,7 +206,7 @@ def instructions(bench: RelayBench) -> Comparison:
 
 
 def _compare_lists(
-    bench: RelayBench, comparison: Comparison, method: str, names: tuple[str, str], clause: str
+    bench: RelayBench, comparison: Comparison, method: str, names: tuple[str, str], *, clause: str
 ) -> None:
     """Compare the entries of all pages of a list, in any order; further members are right.
 
@@ -226,7 +225,9 @@ def _compare_lists(
     for entry in own:
         name = str(exact_json.at(entry, (key,)))
         place = f"{method}: {name}"
-        record(comparison, place, entry, by_key.get(name, ABSENT), (clause,), additions=True)
+        record(
+            comparison, place, entry, by_key.get(name, ABSENT), clauses=(clause,), additions=True
+        )
 
 
 def _entries(side: Side, method: str, member: str) -> list[Any]:
@@ -258,17 +259,17 @@ def _compare_request(
         exact_json.at(shown.document, ("result", kind.part))
         for shown in bench.both(asking(kind.method, params))
     )
-    record(comparison, place, allowed, observed, (kind.clause,), additions=True)
+    record(comparison, place, allowed, observed, clauses=(kind.clause,), additions=True)
     arrivals = bench.through.server.journal.since(mark, kind.method)
     for member, arrival in product(members, arrivals):
         arrived = exact_json.at(exact_json.read(arrival.raw), ("params", member))
         if params[member] or arrived is not ABSENT:
             given = exact_json.read(dumps(params[member]))
             path = f"{kind.method}: {member} at the upstream"
-            record(comparison, path, given, arrived, (kind.clause,))
+            record(comparison, path, given, arrived, clauses=(kind.clause,))
 
 
-def _expect_error(comparison: Comparison, place: str, shown: Outcome, clause: str) -> None:
+def _expect_error(comparison: Comparison, place: str, shown: Outcome, *, clause: str) -> None:
     """Record whether an outcome is a JSON-RPC error; a tool's error, or no answer, is not."""
     comparison.truth(
         place, shown.kind, holds=shown.kind == "error", allowed="an error", breaks=[clause]

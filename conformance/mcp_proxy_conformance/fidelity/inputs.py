@@ -59,10 +59,11 @@ def crossing(bench: RelayBench) -> Comparison:
             continue
         place = f"elicitation of a {wire} client"
         asked = exact_json.read(json.dumps(ASKED[ELICIT]).encode())
-        record(comparison, f"{place}: the question", asked, question, (CROSSES,), additions=True)
+        record(comparison, f"{place}: the question", asked, question, clauses=(CROSSES,),
+               additions=True)  # fmt: skip
         given = exact_json.read(json.dumps(GIVEN).encode())
         at_upstream = _given(bench.through, mark)
-        record(comparison, f"{place}: at the upstream", given, at_upstream, (CROSSES,),
+        record(comparison, f"{place}: at the upstream", given, at_upstream, clauses=(CROSSES,),
                additions=True)  # fmt: skip
         comparison.truth(f"{place}: the result", answer, holds="result" in answer,
                          allowed="a result", breaks=[CROSSES])  # fmt: skip

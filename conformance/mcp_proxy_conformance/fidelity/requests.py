@@ -74,7 +74,7 @@ def meta_upstream(bench: RelayBench) -> Comparison:
         raise Inconclusive("the call did not reach the upstream")
     arrived = exact_json.at(exact_json.read(calls[0].raw), ("params", "_meta"))
     for name, value in exact_json.read(META_TEXT):
-        record(comparison, f"_meta.{name}", value, exact_json.at(arrived, (name,)), (META,))
+        record(comparison, f"_meta.{name}", value, exact_json.at(arrived, (name,)), clauses=(META,))
     return comparison
 
 

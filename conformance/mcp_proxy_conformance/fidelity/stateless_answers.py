@@ -108,10 +108,12 @@ def values(bench: RelayBench) -> Comparison:
             continue
         comparison.one_of(f"{place}: executions", len(arrived), [1], breaks=[VALUES])
         for each in arrived[:1]:
-            record(comparison, f"{place}: arguments", _sent(), each, (VALUES,))
+            record(comparison, f"{place}: arguments", _sent(), each, clauses=(VALUES,))
         for name, value in exact_json.read(GIVEN):
             observed = exact_json.at(shown.document, ("result", name))
-            record(comparison, f"{place}: {name}", value, observed, (VALUES,), additions=True)
+            record(
+                comparison, f"{place}: {name}", value, observed, clauses=(VALUES,), additions=True
+            )
     if not comparison.looked:
         raise NotApplicable(f"no call is taken ({'; '.join(refused)})", cause="not_declared")
     return comparison

@@ -148,7 +148,7 @@ def input_schemas(bench: RelayBench) -> Comparison:
         schema = exact_json.python(exact_json.at(bench.through.tool(name), ("inputSchema",)))
         own = exact_json.python(exact_json.at(bench.direct.tool(name), ("inputSchema",)))
         forms = [dict(instance) for instance in instances]
-        _compare_schemas(comparison, f"inputSchema of {name}", (own, schema), forms, SAME)
+        _compare_schemas(comparison, f"inputSchema of {name}", (own, schema), forms, clause=SAME)
     return comparison
 
 
@@ -160,7 +160,7 @@ def descriptions(bench: RelayBench) -> Comparison:
         exact_json.at(side.tool("members"), ("description",))
         for side in (bench.direct, bench.through)
     )
-    record(comparison, "members: description", own, listed, (DESCRIPTION,))
+    record(comparison, "members: description", own, listed, clauses=(DESCRIPTION,))
     return comparison
 
 
@@ -174,7 +174,8 @@ def listed_annotations(bench: RelayBench) -> Comparison:
         for hint, value in hints if isinstance(hints, Pairs) else ():
             if value is not None:
                 allowed = exact_json.at(theirs, (hint,))
-                record(comparison, f"{name}: annotations.{hint}", allowed, value, (ANNOTATIONS,))
+                place = f"{name}: annotations.{hint}"
+                record(comparison, place, allowed, value, clauses=(ANNOTATIONS,))
     return comparison
 
 
@@ -190,7 +191,7 @@ def output_schemas(bench: RelayBench) -> Comparison:
         own = exact_json.at(bench.direct.tool("members"), ("outputSchema",))
         forms = [dict(total) for total in TOTALS]
         schemas = (exact_json.python(own), exact_json.python(schema))
-        _compare_schemas(comparison, OF_RESULTS, schemas, forms, OUTPUT)
+        _compare_schemas(comparison, OF_RESULTS, schemas, forms, clause=OUTPUT)
     return comparison
 
 
@@ -206,7 +207,7 @@ def kept_members(bench: RelayBench) -> Comparison:
         allowed, observed = exact_json.at(own, (name,)), exact_json.at(tool, (name,))
         if name == "outputSchema":
             allowed, observed = "listed", ABSENT if observed is ABSENT else "listed"
-        record(comparison, f"members: {name}", allowed, observed, (KEPT,), additions=True)
+        record(comparison, f"members: {name}", allowed, observed, clauses=(KEPT,), additions=True)
     return comparison
 
 
@@ -235,7 +236,7 @@ def conforming_result(bench: RelayBench) -> Comparison:
 
 def _compare_schemas(
     comparison: Comparison, place: str, schemas: tuple[Any, Any], forms: list[dict[str, Any]],
-    clause: str,
+    *, clause: str,
 ) -> None:  # fmt: skip
     """Record each of `forms` that only one of two schemas, the server's own and the listed, accept.
 

@@ -149,7 +149,8 @@ def logs(bench: RelayBench) -> Comparison:
         allowed = sent.get(level, ABSENT)
         for name in ("level", "data"):
             record(comparison, f"{place}: {name}", exact_json.at(allowed, (name,)),
-                   exact_json.at(each.exact, (name,)), (LOGGED,), additions=True)  # fmt: skip
+                   exact_json.at(each.exact, (name,)), clauses=(LOGGED,),
+                   additions=True)  # fmt: skip
         logger = exact_json.at(allowed, ("logger",))
         comparison.truth(
             f"{place}: logger", each.params.get("logger"), allowed=logger, described=False,
@@ -201,9 +202,11 @@ def questions(bench: RelayBench) -> Comparison:
         )
         if ASKED[own.method]:
             question = shown.asked[0].exact if shown.asked else ABSENT
-            record(comparison, place, own.asked[0].exact, question, (ANSWERED,), additions=True)
+            record(
+                comparison, place, own.asked[0].exact, question, clauses=(ANSWERED,), additions=True
+            )
         answer = shown.answers[0] if shown.answers else ABSENT
-        record(comparison, f"{place}: at the upstream", own.answers[0], answer, (ANSWERED,),
+        record(comparison, f"{place}: at the upstream", own.answers[0], answer, clauses=(ANSWERED,),
                additions=True)  # fmt: skip
     if not comparison.looked:
         raise NotApplicable("nothing is declared upstream", cause="not_declared")
