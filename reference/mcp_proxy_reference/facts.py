@@ -14,7 +14,8 @@ Status = Literal[
     "server_quarantined",
 ]
 Approval = Literal["approved", "pending", "changed"]
-Surface = Literal["search", "quarantine", "note", "listing", "call"]
+Purpose = Literal["search", "quarantine", "note", "listing", "call"]
+"""What a scope is asked for; `quarantine`: the locked tools that are not in the search index."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

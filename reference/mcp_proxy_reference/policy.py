@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Surface
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Purpose, Status
 from mcp_proxy_reference.search import terms
 
 POINTER = (
@@ -44,9 +44,9 @@ class ArgumentError(ValueError):
 
 
 def may_call(facts: Facts, _surface: str) -> bool:
-    """Whether no lock applies to the tool; the surface does not matter.
+    """Whether no lock applies to the tool: the one decision behind calls, discovery and counts.
 
-    It is the one decision behind calls, discovery and counts.
+    The surface does not matter: "discovery", "listing", or the name of a built-in call tool.
     """
     return (
         facts.enabled
@@ -184,8 +184,11 @@ def counts(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
     return {"callable": len(tools) - tally.total(), **tally}
 
 
-def scope(agent: Agent, server: str, _surface: Surface) -> bool:
-    """Whether the server is in the agent's scope; without one, the agent may know every server."""
+def scope(agent: Agent, server: str, _purpose: Purpose) -> bool:
+    """Whether the server is in the agent's scope, for any purpose.
+
+    Without a scope, the agent may know every server.
+    """
     return agent.servers is None or server in agent.servers
 
 
@@ -253,7 +256,7 @@ class Policy:
     sections: Callable[[Sequence[Json], Mapping[str, str]], Json] = sections
     note: Callable[[bool, int, Sequence[Facts]], str | None] = note
     counts: Callable[[Sequence[tuple[Facts, Status | None]]], Json | None] = counts
-    scope: Callable[[Agent, str, Surface], bool] = scope
+    scope: Callable[[Agent, str, Purpose], bool] = scope
     rejection: Callable[[Facts, Mapping[Status, str]], str] = rejection
     rejection_is_error: bool = True
     unknown: Callable[[str], str] = unknown

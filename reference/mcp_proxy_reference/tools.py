@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mcp_proxy_reference.config import Server
-from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Surface
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Purpose, Status
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import EXACT, MAX_LIMIT, ArgumentError, Policy, permission
 from mcp_proxy_reference.upstream import UpstreamError
@@ -124,9 +124,9 @@ class Tools:
         gateway.opt_ins += policy.opted_in(flag)
         known = _known(gateway)
 
-        def visible_facts(surface: Surface, *, searchable: bool) -> list[Facts]:
+        def visible_facts(purpose: Purpose, *, searchable: bool) -> list[Facts]:
             """Return the facts of the agent's tools, those in the search index or the others."""
-            visible = [name for name in known if policy.scope(agent, name, surface)]
+            visible = [name for name in known if policy.scope(agent, name, purpose)]
             return [facts for name in visible for facts in known[name][searchable]]
 
         matched = _search_hits(gateway, query, visible_facts("search", searchable=True))

@@ -47,7 +47,10 @@ def ordered(*statuses: str) -> Callable[[Facts], str]:
 
 
 def is_call(surface: str) -> bool:
-    """Whether the surface (where locks are asked for) is a built-in tool that calls tools."""
+    """Whether `may_call` is asked for a call: the surface is the name of a built-in call tool.
+
+    Else it is "discovery" or "listing".
+    """
     return surface.startswith("call_tool_")
 
 

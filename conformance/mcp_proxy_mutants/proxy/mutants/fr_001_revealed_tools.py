@@ -21,7 +21,7 @@ from mcp_proxy_mutants.proxy.pieces import (
 )
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.config import Server
-from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Surface, Tool
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Purpose, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.loader import Outcome
 from mcp_proxy_reference.search import terms
@@ -101,14 +101,14 @@ def _refresh_forgets(gateway: Gateway) -> None:
     _hide(gateway, lambda facts: facts.disabled_by_user and facts.tool.key in forgotten)
 
 
-def _administrators_pass(agent: Agent, server: str, surface: Surface) -> bool:
+def _administrators_pass(agent: Agent, server: str, purpose: Purpose) -> bool:
     """Decide the scope as usual, but look up withheld tools for the administrator only.
 
     Withheld tools, unapproved or quarantined, are outside of the search index.
     """
-    if surface == "quarantine" and agent.servers is not None:
+    if purpose == "quarantine" and agent.servers is not None:
         return False
-    return std.scope(agent, server, surface)
+    return std.scope(agent, server, purpose)
 
 
 def _changed_listed_once() -> Callable[[Facts], Status | None]:

@@ -17,11 +17,11 @@ from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import Tally
 from mcp_proxy_mutants.proxy.result_changes import beside, in_stateless
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Surface
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Purpose
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.tools import render
 
-Scope = Callable[[Agent, str, Surface], bool]
+Scope = Callable[[Agent, str, Purpose], bool]
 KEPT_S = 2
 MOMENT_S = 0.005
 
@@ -69,9 +69,9 @@ def _scope_of_the_latest(gateway: Gateway) -> None:
         await asyncio.sleep(MOMENT_S)
         return await respond()
 
-    def scope(_: Agent, server: str, surface: Surface) -> bool:
+    def scope(_: Agent, server: str, purpose: Purpose) -> bool:
         """Whether the server is in the scope of the agent that was noted last."""
-        return std.scope(latest[0], server, surface)
+        return std.scope(latest[0], server, purpose)
 
     decide(gateway, reply=reply, scope=scope)
 
@@ -252,9 +252,9 @@ def _named_beyond(gateway: Gateway) -> None:
     decide(gateway, render=spelled)
 
 
-def _open_for(*surfaces: Surface) -> Scope:
-    """Return a `scope` decision that includes every server on these surfaces (outputs)."""
-    return lambda agent, server, surface: surface in surfaces or std.scope(agent, server, surface)
+def _open_for(*purposes: Purpose) -> Scope:
+    """Return a `scope` decision that includes every server for these purposes."""
+    return lambda agent, server, purpose: purpose in purposes or std.scope(agent, server, purpose)
 
 
 def _within(document: Json, agent: Agent, member: str) -> Json:
@@ -286,12 +286,12 @@ def _first_agent() -> Scope:
     """
     first: list[Agent] = []
 
-    def scope(agent: Agent, server: str, surface: Surface) -> bool:
+    def scope(agent: Agent, server: str, purpose: Purpose) -> bool:
         """Decide as usual; for withheld tools, note the agent and decide for the first one."""
-        if surface != "quarantine":
-            return std.scope(agent, server, surface)
+        if purpose != "quarantine":
+            return std.scope(agent, server, purpose)
         first.append(agent)
-        return std.scope(first[0], server, surface)
+        return std.scope(first[0], server, purpose)
 
     return scope
 
@@ -363,20 +363,20 @@ def _total_in_listing(gateway: Gateway) -> None:
     decide(gateway, render=summed)
 
 
-def _alike(*surfaces: Surface) -> Scope:
+def _alike(*purposes: Purpose) -> Scope:
     """Return a `scope` decision that lets in servers whose names begin with an allowed one's.
 
-    It does so on these surfaces (kinds of output) only; elsewhere the scope is right.
+    It does so for these purposes only; for others the scope is right.
     """
-    return lambda agent, server, surface: (
-        std.scope(agent, server, surface)
-        or (surface in surfaces and any(server.startswith(name) for name in agent.servers or ()))
+    return lambda agent, server, purpose: (
+        std.scope(agent, server, purpose)
+        or (purpose in purposes and any(server.startswith(name) for name in agent.servers or ()))
     )
 
 
-def _contained(agent: Agent, server: str, surface: Surface) -> bool:
+def _contained(agent: Agent, server: str, purpose: Purpose) -> bool:
     """Whether the server is in scope, or its name is a part of an allowed server's name."""
-    return std.scope(agent, server, surface) or server in " ".join(agent.servers or ())
+    return std.scope(agent, server, purpose) or server in " ".join(agent.servers or ())
 
 
 def _suggesting(gateway: Gateway) -> None:

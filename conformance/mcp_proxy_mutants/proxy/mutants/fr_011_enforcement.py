@@ -15,7 +15,7 @@ from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import PENDING, USER, Texts, crowded, every_nth, is_call
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.config import Config
-from mcp_proxy_reference.facts import Agent, Facts, Json, Status, Surface, Tool
+from mcp_proxy_reference.facts import Agent, Facts, Json, Purpose, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.store import StoreError
 from mcp_proxy_reference.upstream import UpstreamError
@@ -162,7 +162,7 @@ def _locks_what_it_lists(gateway: Gateway) -> None:
 def _or(when: Callable[[Facts, str], bool]) -> May:
     """Return a `may_call` decision that lets a call of a locked tool pass if `when` is true.
 
-    `when` gets the tool's facts and the surface that is called; the tool's server must be on.
+    `when` gets the tool's facts and the name of the call tool; the tool's server must be on.
     Discovery and listing still see the lock.
     """
 
@@ -412,10 +412,10 @@ def _agents_pass_user_locks(gateway: Gateway) -> None:
     """Let calls of tools whose status is a user lock pass for agents of limited scope."""
     last: list[Agent] = []
 
-    def scope(agent: Agent, server: str, surface: Surface) -> bool:
+    def scope(agent: Agent, server: str, purpose: Purpose) -> bool:
         """Decide the scope as usual, and note the requesting agent."""
         last[:] = [agent]
-        return std.scope(agent, server, surface)
+        return std.scope(agent, server, purpose)
 
     def may_call(facts: Facts, surface: str) -> bool:
         """Whether the tool may be called; the noted agent's calls pass user locks."""

@@ -9,7 +9,7 @@ from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.pieces import is_call
 from mcp_proxy_mutants.proxy.variant import Variant, variant
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Agent, Facts, Json, Status, Surface, Tool
+from mcp_proxy_reference.facts import Agent, Facts, Json, Purpose, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import classify, counts, may_call, note, rejection
 from mcp_proxy_reference.tools import render
@@ -91,10 +91,10 @@ def asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[st
     """
     last: list[Agent] = []
 
-    def scope(agent: Agent, server: str, surface: Surface) -> bool:
+    def scope(agent: Agent, server: str, purpose: Purpose) -> bool:
         """Decide the scope as usual, but let calls pass, and note the agent."""
         last[:] = [agent]
-        return surface == "call" or std.scope(agent, server, surface)
+        return purpose == "call" or std.scope(agent, server, purpose)
 
     decide(gateway, **{"scope": scope, **members(lambda: last[0])})
 

@@ -7,7 +7,7 @@ from typing import Any
 from mcp_proxy_mutants.proxy.gateway_changes import decide, put
 from mcp_proxy_mutants.proxy.pieces import default_of_five
 from mcp_proxy_mutants.proxy.variant import Variant, variant
-from mcp_proxy_reference.facts import Agent, Match, Surface, Tool
+from mcp_proxy_reference.facts import Agent, Match, Purpose, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.policy import MAX_LIMIT, cap, flag, limit, scope
 from mcp_proxy_reference.search import Index, terms
@@ -185,9 +185,9 @@ def zero_is_none(arguments: Mapping[str, Any], default: int) -> int:
     return limit(arguments, default)
 
 
-def listing_for_all(agent: Agent, server: str, surface: Surface) -> bool:
+def listing_for_all(agent: Agent, server: str, purpose: Purpose) -> bool:
     """Whether the server is in scope; in the listing of servers each one is."""
-    return surface == "listing" or scope(agent, server, surface)
+    return purpose == "listing" or scope(agent, server, purpose)
 
 
 VARIANTS: tuple[Variant, ...] = (
