@@ -30,7 +30,7 @@ sys.path.insert(0, str(TESTS))
 
 import strangers  # noqa: E402 - a module of the tests that use it
 
-from mcp_proxy_conformance.selftest.live_trial import EXPECTED, seeded  # noqa: E402
+from mcp_proxy_conformance.selftest.live_trial import EXPECTED, started_with_locks  # noqa: E402
 from mcp_proxy_conformance.targets.description import describe  # noqa: E402
 from mcp_proxy_conformance.targets.kinds import target_of  # noqa: E402
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer  # noqa: E402
@@ -82,7 +82,7 @@ def live(folder: Path) -> Iterator[list[str]]:
     locks, file = folder / "locks.toml", folder / "target.toml"
     locks.write_text("\n".join(f'"{key}" = "{word}"' for key, word in EXPECTED.items()))
     file.write_text('kind = "reference"\n', encoding="utf-8")
-    with seeded(target, folder) as started:
+    with started_with_locks(target, folder) as started:
         (name, headers), *_ = started.access.agents.items()
         agent = [f"{name}={header}: {value}" for header, value in headers.items()]
         yield [

@@ -22,7 +22,7 @@ from mcp_proxy_conformance.targets.started import Started, poll
 
 BULK = ("alder", "birch", "cedar", "hazel", "larch", "maple", "rowan", "spruce", "thuja", "willow",
         "yew", "zelkova")  # fmt: skip
-SEEDED = structs.replace(
+WORLD = structs.replace(
     world(
         server("forge", tool("list_repos"), tool("list_issues"), tool("open_issue"),
                tool("delete_repo", "Delete a repository and whatever it holds."),
@@ -33,9 +33,9 @@ SEEDED = structs.replace(
         server("vault", tool("read_book")),
         agents={"north": ("forge",)},
     ),
-    id="seeded",
+    id="live",
 )  # fmt: skip
-"""Everyday names, so that a search for common words finds them."""
+"""Servers whose tools get locks; everyday names, so that a search for common words finds them."""
 EXPECTED = {
     key("forge:delete_repo"): "disabled_by_config",
     key("forge:create_token"): "disabled_by_user",
@@ -45,14 +45,14 @@ EXPECTED = {
 
 
 @contextmanager
-def seeded(target: Target, scratch: Path) -> Iterator[Started]:
-    """Start a target with locks by config and by user; end it after the block.
+def started_with_locks(target: Target, scratch: Path) -> Iterator[Started]:
+    """Start a target, lock tools of it by config and by user, yield it; end it after the block.
 
     If it declares approval, a tool waits for approval; if quarantine, a server is quarantined.
     The block begins when the flag reveals the locked tools due, or without them 5 s after the
     settling time.
     """
-    started = Started(target, SEEDED, scratch)
+    started = Started(target, WORLD, scratch)
     try:
         poll(lambda: discover(started, "read_book").tools, bool, target.ready_s)
         started.lock("config", "forge", ["delete_repo", "list_secrets"])

@@ -12,7 +12,7 @@ import pytest
 from known_failures import FLAG, QUERY, command, reported, write
 
 from mcp_proxy_conformance.run.request import Selection
-from mcp_proxy_conformance.selftest.live_trial import endpoint_of, seeded, tried_live
+from mcp_proxy_conformance.selftest.live_trial import endpoint_of, started_with_locks, tried_live
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.deviations.deviation import FILE
@@ -73,7 +73,7 @@ def test_an_endpoint_has_known_failures_too(tmp_path: Path) -> None:
     target = embedded(live_fault(), settle_s=0.1)
     write("FR-006.cap")
     try:
-        with seeded(target, tmp_path / "scratch") as started:
+        with started_with_locks(target, tmp_path / "scratch") as started:
             headers = [f"{name}: {value}" for name, value in started.access.headers.items()]
             words = ["run", "endpoint", "--url", started.access.url, "--rate", "10000"]
             words += [part for header in headers for part in ("--header", header)]

@@ -18,7 +18,7 @@ from action_runner import ACTION, Job, action, commands
 from hostile_kinds import KINDS
 
 from mcp_proxy_conformance.catalogue.requirement import profile
-from mcp_proxy_conformance.selftest.live_trial import seeded
+from mcp_proxy_conformance.selftest.live_trial import started_with_locks
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_mutants.proxy.changed import Changed
 from mcp_proxy_mutants.proxy.mutants import mutants
@@ -59,7 +59,10 @@ def serving(changed: Changed) -> Iterator[str]:
     It ends with the block.
     """
     target = embedded(changed, settle_s=0.1)
-    with tempfile.TemporaryDirectory() as scratch, seeded(target, Path(scratch)) as started:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        started_with_locks(target, Path(scratch)) as started,
+    ):
         yield started.access.url
     target.close()
 

@@ -18,7 +18,7 @@ from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.world import server, tool, world
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.discovery.live.live_bench import UNSEEN
-from mcp_proxy_conformance.selftest.live_trial import EXPECTED, seeded
+from mcp_proxy_conformance.selftest.live_trial import EXPECTED, started_with_locks
 from mcp_proxy_conformance.targets.description import describe
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.started import Started
@@ -31,7 +31,7 @@ LISTING = ["--listing", 'upstream_servers={"operation":"list"}']
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """Yield the reference, a process with locks of four kinds, shared by this file's tests."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
-    with seeded(target, tmp_path_factory.mktemp("live")) as running:
+    with started_with_locks(target, tmp_path_factory.mktemp("live")) as running:
         yield running
     target.close()
 

@@ -11,7 +11,7 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
-from mcp_proxy_conformance.selftest.live_trial import endpoint_of, seeded, tried_live
+from mcp_proxy_conformance.selftest.live_trial import endpoint_of, started_with_locks, tried_live
 from mcp_proxy_conformance.selftest.proofs import live_proofs
 from mcp_proxy_conformance.selftest.rewriting_server import RewritingAdapter
 from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
@@ -38,7 +38,7 @@ def tried(*, on_the_wire: bool) -> pytest.MarkDecorator:
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """Yield the reference, started with locks of every kind, once for this file's tests."""
     target = embedded(Changed(id="itself", text="The reference itself."), settle_s=0.1)
-    with seeded(target, tmp_path_factory.mktemp("live")) as running:
+    with started_with_locks(target, tmp_path_factory.mktemp("live")) as running:
         yield running
     target.close()
 
@@ -91,7 +91,7 @@ def test_a_live_check_kills_its_fault_of_the_reference(check: str, tmp_path: Pat
     target = embedded(fault, settle_s=0.1)
     named = ToolKey("forge", "create_token")
     try:
-        with seeded(target, tmp_path / "live") as started:
+        with started_with_locks(target, tmp_path / "live") as started:
             report = tried_live(endpoint_of(started, call=(named,) * 5), tmp_path / "out", check)
             reached = calls(started)
     finally:

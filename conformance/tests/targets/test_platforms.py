@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import profile
-from mcp_proxy_conformance.selftest.live_trial import seeded
+from mcp_proxy_conformance.selftest.live_trial import started_with_locks
 from mcp_proxy_conformance.targets.description import describe
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.started import Started
@@ -44,7 +44,7 @@ def run(folder: Path, *arguments: str, **environment: str) -> subprocess.Complet
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """Yield the started reference with locks of four kinds, shared by this file's tests."""
     target = target_of(describe(kind="reference", file=None, given={}, environment={}))
-    with seeded(target, tmp_path_factory.mktemp("live")) as running:
+    with started_with_locks(target, tmp_path_factory.mktemp("live")) as running:
         yield running
     target.close()
 
