@@ -1,4 +1,7 @@
-"""Hand-written reports of runs, `ENDINGS`: one for each way in which a run can end."""
+"""Hand-written reports of runs, `ENDINGS`, as JSON by name: one for each way a run can end.
+
+Others have many failures, or long ones.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,10 @@ def answering(result: Json | Callable[[Asked], Json]) -> Way:
 
 
 def document(**members: Json) -> Way:
-    """Return a way that sends a discovery answer with these members replaced, whatever the flag."""
+    """Return a way that sends the usual discovery answer with these members replaced or added.
+
+    They are the same whether or not the request sets the flag.
+    """
     return answering(lambda request: texted(discovered(request) | members))
 
 

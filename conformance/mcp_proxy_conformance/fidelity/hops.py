@@ -73,8 +73,8 @@ ARRIVES_S = 3.0
 def handshakes(bench: RelayBench) -> Comparison:
     """List as new clients of each era; every session of the upstream has begun by a handshake.
 
-    Everything that it has got since it was started is looked at. Requests of 2026-07-28, by which
-    a relay finds out its era, are left out.
+    Everything that it has got since it was started is looked at, but not requests of 2026-07-28,
+    by which a relay finds out its era. Raises Inconclusive if it has got no handshake at all.
     """
     comparison = Comparison()
     for wire in bench.served():

@@ -1,4 +1,7 @@
-"""A client that answers requests of its server and listens, and keeps what arrives, in order."""
+"""A client that answers its server's requests and keeps what arrives; its HTTP and stdio carriers.
+
+A ListeningClient speaks over a Carrier, which is OverHttp or OverStdio.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Controls of the selftest: fake targets that may pass no check, a reference that passes all."""
+"""Controls of the selftest, `CONTROLS`: targets whose run must end in a way known beforehand.
+
+Fake targets may pass no check, a reference that ignores the flag only what needs none; the
+reference without capabilities exits with 4, and unchanged with 0.
+"""
 
 from __future__ import annotations
 

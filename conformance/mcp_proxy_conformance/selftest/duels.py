@@ -23,8 +23,8 @@ class Duel:
 def duels(jobs: Sequence[Duel], folder: Path, *, at_once: int = 2) -> Iterator[tuple[str, str]]:
     """Run each check alone on its mutants, until it kills one; yield (check, mutant) as they end.
 
-    The mutant is the first that was killed, "" if none was. Each check has a forked process,
-    `at_once` of them at a time.
+    The mutant is the id of the first that was killed; "" if none was, or if the check's process
+    failed or took over 300 s. Each check has a forked process, `at_once` of them at a time.
     """
 
     def work(duel: Duel) -> str:

@@ -1,4 +1,4 @@
-"""A relay as a target: its command line with placeholders, and what it declares to change."""
+"""A relay as a target: what it declares, and its command line, with placeholders to fill in."""
 
 from __future__ import annotations
 

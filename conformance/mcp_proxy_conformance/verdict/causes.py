@@ -464,8 +464,9 @@ def _joined(groups: Sequence[_Group], items: Sequence[_Item]) -> list[_Item]:
 def follow(groups: Sequence[_Group], opens: Sequence[Result]) -> list[Result]:
     """Add each open result, in place, to the group that keeps it open; return the others.
 
-    That is the group that breaks most of the clauses it needs or, if none breaks any, most of
-    all the clauses it is open on.
+    That is the group with most results that break a clause it needs, summed over these clauses;
+    the first of equals. If no group breaks any, the groups that break every clause it is open on
+    are compared in the same way.
     """
     rest = []
     known = [(group, group.clauses) for group in groups]

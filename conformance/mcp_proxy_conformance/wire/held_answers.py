@@ -11,7 +11,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.jsonrpc import weight
 
 MOST, SMALL = 64 << 20, 256 << 10
-"""The most bytes of all answers together; the size below which one is not counted."""
+"""Bytes of memory: the most of all answers together; the least of an answer that is counted."""
 
 
 class Answered(Protocol):
@@ -32,12 +32,12 @@ class Held:
         self._lock = threading.RLock()  # a finalizer may run while the lock is held
 
     def take(self, answer: Answered) -> None:
-        """Count an answer until it is garbage, unless it takes under 256 KiB.
+        """Count the memory of an answer until it is garbage, unless that is under 256 KiB.
 
-        Above 64 MiB call `release`.
+        Above 64 MiB of all answers together, call `release`.
 
         Raises:
-            ProtocolFault: The answers still take too much; a single one is always accepted.
+            ProtocolFault: The answers still take more; a single one is always accepted.
         """
         size = weight(answer.raw)
         if size < SMALL:

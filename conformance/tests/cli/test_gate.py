@@ -50,7 +50,8 @@ QUICK = "--profile robustness"
 def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
     """`run_words` turns a job's inputs into words of `run`, an adapter's command last, after `--`.
 
-    The kind is `target`, or follows from the input that names a target.
+    The kind is `target`, or follows from the input that names a target. `described` would mean
+    that a target file in the working folder names one.
     """
     assert run_words(inputs, described=False) == words
 

@@ -41,7 +41,7 @@ class Counting:
 
     @property
     def requests(self) -> int:
-        """The number of all requests, whatever their method."""
+        """The number of all requests that the server has got, whatever their method."""
         return self.seen.total()
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:

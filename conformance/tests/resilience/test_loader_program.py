@@ -59,10 +59,13 @@ def python(code: str) -> tuple[str, ...]:
         ("print('[' * 100_000)", "its answer has 100001 values; send at most 50000"),
     ],
 )
-def test_a_broken_loader_is_reported_in_one_sentence(
+def test_a_line_that_is_not_an_answer_is_an_adapter_error(
     tmp_path: Path, code: str, sentence: str
 ) -> None:
-    """A loader that prints a line that is not an answer raises AdapterError with what is wrong."""
+    """A loader that prints a line that is not an answer raises AdapterError with what is wrong.
+
+    `code` is what the loader runs once it has read the request.
+    """
     loader = LoaderProgram(python(code), tmp_path)
 
     with pytest.raises(AdapterError) as caught:

@@ -1,4 +1,7 @@
-"""Bounds of the suite's HTTP listener: heads, bodies and chunks too long; all bodies together."""
+"""Bounds of the suite's HTTP listener: beyond them it closes the connection without an answer.
+
+They are for a head, a body, a chunk, and all unfinished bodies together.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ async def _answer(port: int, sent: bytes) -> bytes:
 def test_a_request_is_read_unless_it_is_too_long(sent: bytes, taken: bytes | None) -> None:
     """A request within the bounds is answered with 200.
 
-    Any other closes the connection unanswered.
+    On any other, the connection is closed without an answer.
     """
 
     async def trial() -> None:

@@ -131,7 +131,8 @@ class RawServer:
 def serve() -> Iterator[Serve]:
     """Yield a function that starts a RawServer; all servers end with the test.
 
-    It takes a function from a message to the parts sent for it, handshakes excepted.
+    It takes a function from a message to the parts sent for it: bytes are sent as they are, a float
+    is a pause in seconds, None closes the connection. Handshakes are answered without it.
     """
     servers: list[RawServer] = []
 

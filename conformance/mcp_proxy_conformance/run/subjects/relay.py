@@ -1,4 +1,7 @@
-"""A relay as subject of a run: one started relay per stage, failures confirmed on a second."""
+"""A relay as subject of a run: a relay started per stage, failures confirmed on a second one.
+
+Also the bench of checks of laws, which try them on generated values.
+"""
 
 from __future__ import annotations
 

@@ -120,8 +120,8 @@ class _TakesUp(HttpSession):
             raise Signal("reset", detail="taken up") from None
 
 
-class _Listens(HttpSession):
-    """A session that waits a moment after a denial: a lost connection makes it transient."""
+class _NoticesHangUp(HttpSession):
+    """A session for which a denial is transient if the server then hangs up, within 20 ms."""
 
     def __init__(self, connection: Connection) -> None:
         """Make the session, whose client keeps each response's network stream."""
@@ -130,7 +130,7 @@ class _Listens(HttpSession):
         self._stream: Any = None
 
     async def _keep(self, answer: httpx2.Response) -> None:
-        """Keep the network stream of the response."""
+        """Keep the response's network stream, on which a hang-up of the server is seen."""
         self._stream = answer.extensions.get("network_stream")
 
     async def _exchange(self, message: Json) -> Json:
@@ -230,7 +230,7 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  and signal.detail != "taken up" and attempts < most),
     load_variant("denied-and-gone-may-pass",
                  "A denial after which the connection closes is transient.",
-                 "two-signals", "N2.beside-disconnect", attempt=over(_Listens)),
+                 "two-signals", "N2.beside-disconnect", attempt=over(_NoticesHangUp)),
     load_variant("cookies-for-a-host", "Cookies are shared by all ports of a host.",
                  "cookies-and-ports", "S3.cookie", attempt=Fresh(_shared_cookies)),
     load_variant("sessions-for-an-origin",

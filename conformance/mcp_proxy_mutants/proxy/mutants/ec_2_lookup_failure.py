@@ -1,4 +1,4 @@
-"""Mutants of a failed lookup: tools are locked because their approval cannot be read."""
+"""Mutants wrong while approvals cannot be read, which locks tools for an unknown reason: EC-2."""
 
 from collections.abc import Callable, Sequence
 

@@ -91,9 +91,9 @@ def _zeros(result: ToolResult) -> Json:
 
 
 def _all_as_users(result: ToolResult) -> Json:
-    """Return `servers`, in which all tools that an entry counts are user locks, callable ones too.
+    """Return `servers`, in which each entry with counts counts all its tools as locked by the user.
 
-    Nothing outside the listing.
+    Callable ones are among them. {} for an answer without entries of servers.
     """
     servers = [
         entry | ({"tools": {"disabled_by_user": sum(entry["tools"].values())}}
