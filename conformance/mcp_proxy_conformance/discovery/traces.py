@@ -69,7 +69,7 @@ TRACES = {
     SET: re.compile(rb"%s\W{0,8}(?:true|1)" % FLAG.encode()),
     STATUS: spelled("disabled_by_config"),
 }
-USE, REVEALED = "FR-013.in-memory", "FR-012.no-new-state"
+IN_MEMORY, NO_NEW_STATE = "FR-013.in-memory", "FR-012.no-new-state"
 BY_USE, BY_ACTS, BY_ANSWER, AT_EXIT = (
     "bytes change by use",
     "bytes change by the operator's acts after use",
@@ -78,14 +78,14 @@ BY_USE, BY_ACTS, BY_ANSWER, AT_EXIT = (
 )
 BY_BYTES = (BY_USE, BY_ACTS, BY_ANSWER, AT_EXIT)
 BREAKS = {
-    BY_USE: (REVEALED, USE),
-    BY_ACTS: (REVEALED, USE),
-    BY_ANSWER: (REVEALED,),
-    AT_EXIT: (REVEALED,),
-    QUERY: (USE,),
-    CALLER: (USE,),
-    SET: (USE,),
-    STATUS: (REVEALED,),
+    BY_USE: (NO_NEW_STATE, IN_MEMORY),
+    BY_ACTS: (NO_NEW_STATE, IN_MEMORY),
+    BY_ANSWER: (NO_NEW_STATE,),
+    AT_EXIT: (NO_NEW_STATE,),
+    QUERY: (IN_MEMORY,),
+    CALLER: (IN_MEMORY,),
+    SET: (IN_MEMORY,),
+    STATUS: (NO_NEW_STATE,),
 }
 Kept = tuple[str, str]
 """A place in the state folder, and what is kept there: a trace, or other bytes than before."""
@@ -211,7 +211,7 @@ def kept_by_the_flag(bench: Bench) -> Comparison:
             place, f"{what}, by calls with the flag only", holds=False,
             allowed="nothing that default calls do not leave", breaks=BREAKS[what],
         )  # fmt: skip
-    for clause in {USE, REVEALED} - set(comparison.broken):
+    for clause in {IN_MEMORY, NO_NEW_STATE} - set(comparison.broken):
         comparison.truth("state folder", "as after default calls", holds=True,
                          allowed="", breaks=[clause])  # fmt: skip
     return comparison

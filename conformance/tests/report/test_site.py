@@ -21,7 +21,7 @@ from mcp_proxy_conformance.report.site.history import pairs, step
 from mcp_proxy_conformance.report.site.pages import FORMAT, pages
 from mcp_proxy_conformance.report.site.positions import Positions, disagreements, positions
 
-FLAG, QUERY, CALL = "ROB.flag", "ROB.query", "ROB.call"
+ROB_FLAG, ROB_QUERY, ROB_CALL = "ROB.flag", "ROB.query", "ROB.call"
 SEEDS = Path(__file__).with_name("record")
 SCRIPT = "<script>alert(1)</script>\" onload='alert(1)' javascript:alert(1)"
 
@@ -30,11 +30,11 @@ SCRIPT = "<script>alert(1)</script>\" onload='alert(1)' javascript:alert(1)"
 def folder(tmp_path: Path) -> Path:
     """Return a record of three implementations: alpha with four builds, beta and gamma with one."""
     record = tmp_path / "record"
-    add(record, "alpha", "1.2.0", {FLAG: "fail", QUERY: "fail"})
-    add(record, "alpha", "1.10.0-rc.1", {QUERY: "fail"})
-    add(record, "alpha", "1.10.0", {CALL: "fail"}, day="2026-07-03")
-    add(record, "alpha", "1.9.0", {QUERY: "fail", CALL: "inconclusive"})
-    add(record, "beta", "2.0", {CALL: "fail"}, files={"reply.txt": "We read it otherwise."})
+    add(record, "alpha", "1.2.0", {ROB_FLAG: "fail", ROB_QUERY: "fail"})
+    add(record, "alpha", "1.10.0-rc.1", {ROB_QUERY: "fail"})
+    add(record, "alpha", "1.10.0", {ROB_CALL: "fail"}, day="2026-07-03")
+    add(record, "alpha", "1.9.0", {ROB_QUERY: "fail", ROB_CALL: "inconclusive"})
+    add(record, "beta", "2.0", {ROB_CALL: "fail"}, files={"reply.txt": "We read it otherwise."})
     add(record, "gamma", "3.0")
     return record
 
@@ -110,10 +110,12 @@ def test_a_step_has_regressions_mends_and_other_changes(folder: Path) -> None:
     first = step(build_of(record, "1.2.0"), build_of(record, "1.9.0"))
     last = step(build_of(record, "1.10.0-rc.1"), build_of(record, "1.10.0"))
 
-    assert [change.clause for change in first.mends] == [FLAG]
-    assert [(change.clause, change.after) for change in first.others] == [(CALL, "inconclusive")]
-    assert [change.clause for change in last.regressions] == [CALL]
-    assert [change.clause for change in last.mends] == [QUERY]
+    assert [change.clause for change in first.mends] == [ROB_FLAG]
+    assert [(change.clause, change.after) for change in first.others] == [
+        (ROB_CALL, "inconclusive")
+    ]
+    assert [change.clause for change in last.regressions] == [ROB_CALL]
+    assert [change.clause for change in last.mends] == [ROB_QUERY]
 
 
 def test_any_two_builds_have_a_section_without_script(folder: Path) -> None:
@@ -131,14 +133,14 @@ def test_the_most_even_split_is_the_first_disagreement(folder: Path) -> None:
     """`disagreements` of the newest builds has the one clause that two fail and one passes."""
     disputed = disagreements(positions(read_record(folder)))
 
-    assert [each.clause for each in disputed] == [CALL]
+    assert [each.clause for each in disputed] == [ROB_CALL]
     assert [build.implementation for build in disputed[0].fails] == ["alpha", "beta"]
     assert [build.implementation for build in disputed[0].passes] == ["gamma"]
 
 
 def test_a_clause_has_its_sentence_positions_and_bytes(folder: Path) -> None:
     """A clause's page has how many pass and fail it, and the marked evidence of a failure."""
-    text = pages(read_record(folder))[f"clauses/{CALL}.html"].decode()
+    text = pages(read_record(folder))[f"clauses/{ROB_CALL}.html"].decode()
 
     assert "passes (1)" in text
     assert "fails (2)" in text
@@ -149,7 +151,7 @@ def test_a_disputed_clause_is_one_click_from_the_front(folder: Path) -> None:
     """The site's first page links to the page of the most disputed clause."""
     front = Page(pages(read_record(folder))["index.html"].decode())
 
-    assert f"clauses/{CALL}.html" in front.addresses
+    assert f"clauses/{ROB_CALL}.html" in front.addresses
 
 
 def test_the_reply_is_shown_on_the_pages_of_build_and_implementation(folder: Path) -> None:
@@ -158,7 +160,7 @@ def test_the_reply_is_shown_on_the_pages_of_build_and_implementation(folder: Pat
 
     for path in (
         "implementations/beta/index.html", "implementations/beta/2.0.html",
-        f"clauses/{CALL}.html",
+        f"clauses/{ROB_CALL}.html",
     ):  # fmt: skip
         assert "We read it otherwise." in files[path].decode()
 
@@ -206,7 +208,7 @@ def test_a_build_of_another_suite_says_so(tmp_path: Path) -> None:
 
 def test_a_part_of_a_profile_is_neither_the_newest_nor_green(tmp_path: Path) -> None:
     """A partial build does not take the place of a whole one, and its badge is yellow."""
-    add(tmp_path, "alpha", "1.0", {FLAG: "fail"})
+    add(tmp_path, "alpha", "1.0", {ROB_FLAG: "fail"})
     add(tmp_path, "alpha", "1.1", narrowed=True)
 
     record = read_record(tmp_path)
@@ -224,10 +226,10 @@ def test_what_a_run_left_out_is_counted_as_not_asked(tmp_path: Path) -> None:
     """A clause that a part of a profile leaves out is not counted among those not applicable."""
 
     def leave_out(report: dict[str, Any]) -> None:
-        """Take the result of QUERY away, as if it had been left out, in place."""
-        clause = next(row for row in report["clauses"] if row["id"] == QUERY)
+        """Take the result of ROB_QUERY away, as if it had been left out, in place."""
+        clause = next(row for row in report["clauses"] if row["id"] == ROB_QUERY)
         clause |= {"verdict": "not_applicable", "cause": "left_out", "results": 0}
-        report["results"] = [row for row in report["results"] if QUERY not in row["clauses"]]
+        report["results"] = [row for row in report["results"] if ROB_QUERY not in row["clauses"]]
 
     add(tmp_path, "alpha", "1.0", narrowed=True, change=leave_out)
 
@@ -256,31 +258,31 @@ def test_a_report_of_another_suite_does_not_change_levels(tmp_path: Path) -> Non
     """A clause has the level of its page, not of another suite's report, which is not green."""
 
     def relabel(report: dict[str, Any]) -> None:
-        """Make the report one of a later profile and suite, with FLAG as advisory, in place."""
+        """Make the report one of a later profile and suite, with ROB_FLAG as advisory, in place."""
         report["suite"]["version"] = "9.0.0"
         report["profile"] |= {"version": 99, "name": "robustness@99"}
-        next(row for row in report["clauses"] if row["id"] == FLAG)["level"] = "advisory"
+        next(row for row in report["clauses"] if row["id"] == ROB_FLAG)["level"] = "advisory"
 
     add(tmp_path, "alpha", "1.0", change=relabel)
     add(tmp_path, "beta", "1.0")
 
     record = read_record(tmp_path)
 
-    assert {each.level for each in positions(record) if each.clause == FLAG} == {"required"}
+    assert {each.level for each in positions(record) if each.clause == ROB_FLAG} == {"required"}
     assert record.of("alpha")[0].colour == "inconclusive"
     assert record.of("beta")[0].colour == "pass"
 
 
 def test_one_implementation_does_not_disagree_with_itself(tmp_path: Path) -> None:
     """Two implementations make a split; a record of one says that nothing was compared."""
-    add(tmp_path, "alpha", "1.0", {FLAG: "fail"})
+    add(tmp_path, "alpha", "1.0", {ROB_FLAG: "fail"})
     build = read_record(tmp_path).builds[0]
     other = replace(build, implementation="beta")
 
     def on(*passes: Build) -> Positions:
-        """Return the positions on FLAG: these pass, and `build` fails."""
+        """Return the positions on ROB_FLAG: these pass, and `build` fails."""
         sides: dict[str, Any] = {"passes": passes, "fails": (build,)}
-        return Positions(FLAG, "required", **sides, undeclared=(), unsettled=(), elsewhere=())
+        return Positions(ROB_FLAG, "required", **sides, undeclared=(), unsettled=(), elsewhere=())
 
     assert not on(build).is_split
     assert on(other).is_split
@@ -290,9 +292,15 @@ def test_one_implementation_does_not_disagree_with_itself(tmp_path: Path) -> Non
 
 def test_the_reason_of_a_build_is_that_of_its_clauses(tmp_path: Path) -> None:
     """A page has the reason that the clauses come to, whatever the report says."""
-    add(tmp_path, "alpha", "1.0", {FLAG: "fail"}, change=lambda report: report.update(why="fine"))
+    add(
+        tmp_path,
+        "alpha",
+        "1.0",
+        {ROB_FLAG: "fail"},
+        change=lambda report: report.update(why="fine"),
+    )
 
-    assert read_record(tmp_path).builds[0].report.why == f"broken: {FLAG}"
+    assert read_record(tmp_path).builds[0].report.why == f"broken: {ROB_FLAG}"
 
 
 def test_script_in_every_text_is_inert(tmp_path: Path) -> None:
@@ -316,7 +324,7 @@ def test_script_in_every_text_is_inert(tmp_path: Path) -> None:
 
     text = f'kind = "command"\nname = "alpha"\nversion = "1.0"\nnote = {json.dumps(SCRIPT)}\n'
     files = {"reply.txt": SCRIPT, "target.toml": text}
-    add(tmp_path, "alpha", "1.0", {FLAG: "fail", CALL: "fail"}, change=hostile, files=files)
+    add(tmp_path, "alpha", "1.0", {ROB_FLAG: "fail", ROB_CALL: "fail"}, change=hostile, files=files)
     add(tmp_path, "beta", "1.0")
 
     made = pages(read_record(tmp_path))
@@ -433,7 +441,7 @@ def test_a_pipe_hard_link_or_folder_in_place_of_a_page_is_replaced(
 )
 def test_odd_timing_gives_the_same_pages(timing: dict[str, Any], tmp_path: Path) -> None:
     """A report with something else in its `timing` than a run writes still has its page."""
-    verdicts: dict[str, Any] = {FLAG: "fail"}
+    verdicts: dict[str, Any] = {ROB_FLAG: "fail"}
     add(tmp_path, "alpha", "1.0", verdicts, change=lambda report: report["timing"].update(timing))
 
     assert "implementations/alpha/1.0.html" in pages(read_record(tmp_path))
