@@ -39,9 +39,15 @@ from mcp_proxy_conformance.discovery.oracle import (
 from mcp_proxy_conformance.discovery.rejections import (
     CONFIG_WORD,
     USERS_WORDS,
+    is_policy_first,
     remedy_of_users,
 )
-from mcp_proxy_conformance.discovery.remediation import judge, tells_user_act
+from mcp_proxy_conformance.discovery.remediation import (
+    claims_operator_policy,
+    judge,
+    tells_user_act,
+)
+from mcp_proxy_conformance.discovery.remediation_words import is_english
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
 UNKNOWN, PENDING = "disabled_unknown", "pending_approval"
@@ -122,11 +128,12 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
 
 
 @requirement(
-    "FR-004.unknown", "SC-003.rejection", "FR-010.block", "FR-010.sum", "SC-003.listing",
+    "FR-004.unknown", "SC-003.rejection", "FR-008.config", "FR-010.block", "FR-010.sum",
+    "SC-003.listing",
 )  # fmt: skip
 @on(YARD, needs=("indeterminate",))
 def test_rejections_and_counts_tell_of_a_lost_reason_that_it_is_unknown(bench: Bench) -> None:
-    """While reasons are lost, rejections give no other lock's remedy, and counts keep config's.
+    """While reasons are lost, rejections give no other lock's remedy, and config's stay policy.
 
     A tool whose reason is lost is counted as unknown. Once reasons can be looked up again, the
     counts are those of before. Inconclusive without a counts block, or if a lock has no effect.
@@ -274,8 +281,8 @@ def _compare_rejection(
     """Record in `compared` whether the tool's rejection has a remedy of another lock.
 
     `before` and `lost` are rejections by tool, from before the reasons were lost and from
-    meanwhile. That of a denied tool must ask for no act of the user, but may report the failure
-    instead of config.
+    meanwhile. That of a denied tool must ask for no act of the user and, if config comes first
+    and it did before, state operator policy.
     """
     path, text, state = f"rejection of {key}", lost[key], bench.states[key]
     pins, users = bench.started.target.pins, [before[k] for k in LOST if k in before]
@@ -284,6 +291,10 @@ def _compare_rejection(
         if wrong is not None:
             compared.truth(path, text, holds=not wrong, allowed="no act of the user",
                            breaks=["SC-003.rejection"])  # fmt: skip
+        if is_policy_first(state) and claims_operator_policy(before[key]) and is_english(text):
+            compared.truth(path, text, holds=claims_operator_policy(text),
+                           allowed="operator policy, as before",
+                           breaks=["FR-008.config"])  # fmt: skip
         return
     if key == CHANGED and text == before[key]:
         return  # an approval may be known from elsewhere

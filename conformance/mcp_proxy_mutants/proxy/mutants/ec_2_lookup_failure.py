@@ -159,6 +159,22 @@ MUTANTS: tuple[Mutant, ...] = (
         rejection=lambda facts, texts: _rejected(facts, texts, USER, denied=True),
     ),
     mutant(
+        "lookup-told-before-policy",
+        "While approvals cannot be read, a denied tool is rejected as locked for unknown reasons.",
+        "FR-008.config",
+        rejection=lambda facts, texts: _rejected(facts, texts, UNKNOWN, denied=True),
+    ),
+    mutant(
+        "policy-told-as-a-failure-while-lost",
+        "While approvals cannot be read, a denied tool is rejected for now, to be called again.",
+        "FR-008.config",
+        rejection=lambda facts, texts: (
+            f"The tool {facts.tool.key} was not called: a failure. Try it again later."
+            if _is_lost(facts) and facts.denied
+            else std.rejection(facts, texts)
+        ),
+    ),
+    mutant(
         "lookup-before-config",
         "While approvals cannot be read, a denied tool is listed as disabled_unknown.",
         "FR-004.precedence",

@@ -1,6 +1,6 @@
 """Variants of which tools the flag reveals, when, and under which status."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 
 from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
@@ -12,12 +12,10 @@ from mcp_proxy_reference.loader import Outcome
 from mcp_proxy_reference.operator_api import HttpError
 from mcp_proxy_reference.policy import (
     EXACT,
-    POINTER,
     classify,
     counts,
     matches,
     note,
-    rejection,
     withheld_status,
 )
 from mcp_proxy_reference.upstream import Upstream
@@ -96,13 +94,6 @@ def approvals_remembered(facts: Facts) -> Status | None:
     """
     status = withheld_status(facts)
     return "pending_approval" if status == "disabled_unknown" else status
-
-
-def lookup_first(facts: Facts, texts: Mapping[Status, str]) -> str:
-    """Reject a tool whose approval cannot be read as undetermined, whatever else locks it."""
-    if facts.approval is None:
-        return f"The tool {facts.tool.key} was not called. {texts['disabled_unknown']} {POINTER}"
-    return rejection(facts, texts)
 
 
 def of_either_pass(facts: Facts) -> Status | None:
@@ -280,12 +271,6 @@ VARIANTS: tuple[Variant, ...] = (
         "Unapproved tools are listed as pending while approvals cannot be read.",
         "lookup-failure",
         withheld_status=approvals_remembered,
-    ),
-    variant(
-        "lookup-told-first",
-        "While approvals cannot be read, every rejection says so and nothing else.",
-        "lookup-failure",
-        rejection=lookup_first,
     ),
     variant(
         "reason-lost",
