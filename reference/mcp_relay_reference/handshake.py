@@ -72,7 +72,10 @@ class OfRemote:
         self._id: str | None = None
 
     async def ask(self, sent: Message) -> AsyncGenerator[Message]:
-        """Post a request; yield what comes for it."""
+        """Post a request; yield what comes for it.
+
+        Raises Stale if the upstream has ended the session, Unreachable without a message as answer.
+        """
         async with self._remote.exchange("POST", self._headers, self._id, sent.line) as reply:
             if reply.status == NO_SESSION and self._id is not None:
                 raise Stale
@@ -176,7 +179,10 @@ class Translated:
             await self._session.close()
 
     async def _again(self, sent: Message) -> AsyncGenerator[Message]:
-        """Ask in the session of the requests, or in a new one if it is stale; yield as `_asked`."""
+        """Ask in the session of the requests, or in a new one if it is stale.
+
+        Yield what the client may get. Raises Unreachable if the new one is stale, too.
+        """
         for _ in range(2):
             session = await self._opened()
             try:

@@ -78,7 +78,10 @@ class OfRemote:
         """Do nothing: the upstream is closed by its owner."""
 
     async def _posted(self, sent: Message) -> AsyncGenerator[Message]:
-        """Post a request; yield what comes for it, and learn the marks of tools that come."""
+        """Post a request; yield what comes for it, and learn the marks of tools that come.
+
+        Raises Silent without an answer to it among the messages.
+        """
         async with self._remote.exchange("POST", self._headers(sent), None, sent.line) as reply:
             is_answered = False
             with suppress(message.BadMessage):

@@ -131,8 +131,8 @@ class Bench:
         """Return the answer to a request, shared with other checks that send it in the same state.
 
         It is sent again after every operator action, between two observations of `until`,
-        and when the check is called again. An error is returned in the answer; raises as
-        `discover` does.
+        and when the check is called again. An error is returned in the answer. Raises Misshapen,
+        ProtocolFault, Unreachable or DeclarationFault, as `discover` does.
         """
         place = (self.agent, self.endpoint, self.wire, query, repr(include_disabled), repr(limit))
         answer = self.started.answers.get(place)
@@ -221,9 +221,9 @@ class Bench:
             self.started.found(findings, f"call of {called.key}")
 
     def refusal(self, key: ToolKey) -> str:
-        """Return the text of the tool's refused call, shared as by `asked`.
+        """Return the text of the tool's refused call, shared with other checks in the same state.
 
-        The administrator calls by the first declared way. Inconclusive if the call gets
+        The administrator calls by the first declared way. Raises Inconclusive if the call gets
         through.
         """
         text = self.started.answers.get(("refusal", key))

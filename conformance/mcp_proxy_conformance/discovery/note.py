@@ -77,8 +77,8 @@ def owed_everywhere(bench: Bench, queries: Iterable[str]) -> dict[str, Answer]:
     """Return the answers that owe a note, as `owed` does, from every view of the target.
 
     Views are the bench itself, the same at limit 1, other endpoints, and agents of every
-    server. Keys are the query and the view's name. A view where no note is owed is left out;
-    for the first it is raised as by `owed`.
+    server. Keys are the query and the view's name. A view where no note is owed is left out; for
+    the bench itself, NotApplicable or Inconclusive is raised.
     """
     queries = tuple(queries)
     owing = dict(owed(bench, queries))

@@ -1,4 +1,7 @@
-"""Comparisons of several clients at once: each gets its own answers, however equal the requests."""
+"""Comparisons of clients at once, however equal their requests: answers, ids, tokens, envelopes.
+
+An envelope is what is around a result: the id, and one of result and error.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +152,7 @@ def envelopes(bench: RelayBench) -> Comparison:
     """Send requests under ids of both types, and compare the envelopes of their answers.
 
     They have the request's id, one of result and error, and an error with an integer code and a
-    text.
+    text. Raises Inconclusive if the relay does not list `echo`.
     """
     comparison = Comparison()
     bench.needs_tool("echo")

@@ -199,7 +199,7 @@ def given_out(bench: RelayBench) -> Comparison:
     """Make the relay answer well and badly, and search all that its clients get of it.
 
     The upstream refuses calls, by HTTP too where it is reached so, and then ends, so that errors
-    tell of it.
+    tell of it. Raises Inconclusive if the relay does not list `echo`.
     """
     comparison = Comparison()
     bench.needs_tool("echo")

@@ -158,7 +158,10 @@ def _judge_sessions(comparison: Comparison, later: Sequence[Arrival], old: Colle
 
 
 def unanswered_call(bench: RelayBench) -> Comparison:
-    """End the upstream, and call a tool; nothing may come out as a success."""
+    """End the upstream, and call a tool; nothing may come out as a success.
+
+    Raises Inconclusive if the relay does not list `echo`, the tool.
+    """
     comparison = Comparison()
     bench.needs_tool("echo")
     bench.relay.stop_upstream()
@@ -217,7 +220,7 @@ def unanswered_list(bench: RelayBench) -> Comparison:
     """Refuse lists, then end the upstream, and list tools; fewer than before are a breach.
 
     Once it has ended, an old and a new session are tried. Refusals by HTTP are left out if the
-    relay reaches the upstream over stdio.
+    relay reaches the upstream over stdio. Raises Inconclusive if the relay does not list `echo`.
     """
     comparison = Comparison()
     bench.needs_tool("echo")

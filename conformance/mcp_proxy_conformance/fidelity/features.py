@@ -133,7 +133,8 @@ def resource_lists(bench: RelayBench) -> Comparison:
 def resource_reads(bench: RelayBench) -> Comparison:
     """Read every resource, and one that does not exist, and compare the outcomes.
 
-    Raises NotApplicable if the relay does not declare resources.
+    Raises NotApplicable if the relay does not declare resources, Inconclusive if the direct way
+    does not read one.
     """
     needs_capability(bench, "resources")
     comparison = Comparison()

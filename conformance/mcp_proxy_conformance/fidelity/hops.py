@@ -115,7 +115,8 @@ def _is_in_order(each: Arrival, began: dict[str, str]) -> bool:
 def stated(bench: RelayBench) -> Comparison:
     """List and call as clients of each era; each request upstream states version and capabilities.
 
-    Over HTTP its header states the same version.
+    Over HTTP its header states the same version. Raises Inconclusive if a client is not listed the
+    tool `echo`.
     """
     comparison = Comparison()
     for wire in bench.served():
@@ -226,7 +227,8 @@ def forwarded_header(bench: RelayBench) -> Comparison:
 def rejected_tools(bench: RelayBench) -> Comparison:
     """List tools of which some have marks that break the rules; these are left out.
 
-    Raises NotApplicable unless the upstream is reached over HTTP.
+    Raises NotApplicable unless the upstream is reached over HTTP, Inconclusive if a tool without
+    marks is not listed.
     """
     comparison = Comparison()
     for wire in bench.served():

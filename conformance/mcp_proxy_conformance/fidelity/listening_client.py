@@ -161,10 +161,11 @@ class OverHttp:
         self, http: Http, method: str, body: bytes, *, note: str,
         until: Callable[[Event], bool], timeout: float,
     ) -> HttpResponse:  # fmt: skip
-        """Send one HTTP request on a new connection; return the response. Errors as of Http.
+        """Send one HTTP request on a new connection; return the response.
 
         `until` gets each event and returns whether it is the last that is waited for; `timeout` is
-        in seconds.
+        in seconds. Raises Unreachable without a whole answer in time, ProtocolFault for one that is
+        not HTTP or too large.
         """
         accept = STREAM if method == "GET" else f"application/json, {STREAM}"
         headers = [("Accept", accept), ("Content-Type", "application/json"), *self._own.items()]

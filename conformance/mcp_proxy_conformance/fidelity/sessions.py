@@ -1,4 +1,7 @@
-"""Comparisons of sessions: ended ones, resumed streams, cursors of other clients."""
+"""Comparisons of what is a client's own: its session, streams, cursors, tasks and cached answers.
+
+Others may not use it; and a session that is ended is not used by anyone.
+"""
 
 from __future__ import annotations
 

@@ -174,9 +174,10 @@ class Side:
             return False
 
     def list_anew(self, client: Conversation | None = None) -> Listing:
-        """Return the tools that this way lists now; errors as `listing`.
+        """Return the tools that this way lists now.
 
-        After a list that was waited for in vain none is asked for.
+        Raises Unreachable without an answer, ProtocolFault for an invalid one or a circle. After a
+        list that was waited for in vain none is asked for, and Unreachable is raised.
         """
         if self.silence is not None:
             raise self.silence
@@ -189,7 +190,7 @@ class Side:
     def tool(self, name: str) -> Any:
         """Return the entry that this way lists for that tool of the server; ABSENT if unlisted.
 
-        Errors as `listing`.
+        Raises Unreachable if the list was not answered, ProtocolFault if the answer was invalid.
         """
         listed = self.name_of(name)
         for entry in self.listing().tools:

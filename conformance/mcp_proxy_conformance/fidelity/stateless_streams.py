@@ -128,8 +128,8 @@ def logs(bench: RelayBench) -> Comparison:
 def no_requests(bench: RelayBench) -> Comparison:
     """Have the upstream ask within calls of a client; no request arrives at it.
 
-    The calls may fail. Raises Inconclusive if the direct way does not show that it asks, or a call
-    in which it does not has no result.
+    The calls may fail. Raises NotApplicable if the upstream is of 2026-07-28; Inconclusive if the
+    direct way does not show that it asks, or a call in which it does not has no result.
     """
     if bench.upstream_era == "stateless":
         raise NotApplicable("an upstream of 2026-07-28 sends no requests")

@@ -165,7 +165,10 @@ def descriptions(bench: RelayBench) -> Comparison:
 
 
 def listed_annotations(bench: RelayBench) -> Comparison:
-    """Compare the annotations that the relay lists for each tool, which may be fewer."""
+    """Compare the annotations that the relay lists for each tool, which may be fewer.
+
+    Raises Inconclusive if the relay does not list `members`, which has all of them.
+    """
     comparison = Comparison()
     bench.needs_tool("members")
     for name in bench.direct.listing().names:

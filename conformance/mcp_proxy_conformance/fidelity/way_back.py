@@ -133,7 +133,7 @@ def logs(bench: RelayBench) -> Comparison:
     """Compare the log messages of every level that arrive with the upstream's.
 
     Its logger may be part of a longer name. Raises NotApplicable if logging is not declared, or
-    nothing arrives.
+    nothing arrives; Inconclusive if the direct way does not show every message.
     """
     _needs_logging(bench)
     comparison = Comparison()
@@ -163,7 +163,7 @@ def levels(bench: RelayBench) -> Comparison:
     """Set two levels, each in a session of its own; no message below the level may arrive.
 
     A level that is refused has no effect to compare. Raises NotApplicable if logging is not
-    declared, or nothing arrives.
+    declared, or nothing arrives; Inconclusive if the direct way does not show the effect.
     """
     _needs_logging(bench)
     comparison = Comparison()
@@ -240,7 +240,8 @@ def undeclared(bench: RelayBench) -> Comparison:
 def promised(bench: RelayBench) -> Comparison:
     """Ask what the relay declares for clients that declare nothing, and all; each is answered.
 
-    An error is an answer, unless it turns the request, which is right, down.
+    An error is an answer, unless it turns the request, which is right, down. Raises Inconclusive if
+    the tool that sends messages is not listed.
     """
     comparison = Comparison()
     needs_messages(bench)
@@ -337,7 +338,10 @@ def needs_messages(bench: RelayBench) -> None:
 
 
 def _needs_logging(bench: RelayBench) -> None:
-    """Raise NotApplicable unless the relay declares logging."""
+    """Raise NotApplicable unless the relay declares logging.
+
+    Raise Inconclusive unless the tool that sends messages is listed.
+    """
     needs_messages(bench)
     with closing(connected(bench, bench.through)) as client:
         if "logging" not in client.declared:

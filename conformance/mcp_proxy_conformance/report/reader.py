@@ -45,7 +45,10 @@ def read_report(path: Path) -> Report:
 
 
 def report_of(raw: bytes, path: Path) -> Report:
-    """Return the report in the content of a file, as `read_report` does; `path` is its name."""
+    """Return the report in the content of a file, whose name is `path`.
+
+    Raises BadReport, with the file's name and the repair, if it is not one.
+    """
     try:
         document = msgspec.json.decode(raw)
         json.loads(raw, object_pairs_hook=_without_duplicates)

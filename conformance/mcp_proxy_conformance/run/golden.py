@@ -288,7 +288,10 @@ class _Request:
         return {name: value for name, value in named.items() if value} | self.params
 
     def sent(self, client: Client) -> Exact:
-        """Send the request by this client and return the answer's bytes; raises as `exact` does."""
+        """Send the request by this client and return the answer's bytes.
+
+        Raises Inconclusive if the answer is an error.
+        """
         return self.exact(client.request(self.method, self.params))
 
     def exact(self, reply: Reply) -> Exact:

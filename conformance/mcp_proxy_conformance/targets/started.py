@@ -290,7 +290,11 @@ class Started:
         self.moved(self.adapter.lock(kind, server, tools))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
-        """Remove a lock, and note the action; raises as `lock`."""
+        """Remove a lock, and note the action.
+
+        Raises NotDeclared if the target does not declare that kind; else Refused, Unsupported,
+        AdapterError as the adapter does.
+        """
         self._expect_declared(LOCK_CAPABILITY[kind])
         self.moved(self.adapter.unlock(kind, server, tools))
 
@@ -300,14 +304,19 @@ class Started:
             raise NotDeclared(f"{word} is not declared")
 
     def refresh(self, server: str) -> None:
-        """Make the target list an upstream's tools again, and note the action; raises as `lock`."""
+        """Make the target list an upstream's tools again, and note the action.
+
+        Raises NotDeclared if the target does not declare that; else Refused, Unsupported,
+        AdapterError as the adapter does.
+        """
         self._expect_declared("refresh")
         self.moved(self.adapter.refresh(server))
 
     def restart(self) -> None:
         """Restart the target with its state, close all clients, note the action.
 
-        Raises as `lock`.
+        Raises NotDeclared if the target does not declare that; else Refused, Unsupported,
+        AdapterError as the adapter does.
         """
         self._expect_declared("restart")
         access = self.adapter.restart()

@@ -144,7 +144,8 @@ class Program:
     def _pump(self, deadline: Deadline) -> None:
         """Wait at most 50 ms for a pipe to be ready, then write, read, or both.
 
-        Raises as `hear` does.
+        Raises Unreachable if the program has ended or the deadline is over; ProtocolFault for more
+        than 16 MiB, and the program is killed.
         """
         ended = self._child.poll() is not None
         poll = select.poll()
