@@ -204,6 +204,7 @@ def given_out(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     bench.needs_tool("echo")
     relay, client = bench.relay, bench.through.client()
+    mark = relay.transcript.mark()
     bench.through.list_anew(client)
     for tool in ("echo", "no such tool"):
         bench.through.call(tool, b'{"x":1}', client=client)
@@ -219,7 +220,7 @@ def given_out(bench: RelayBench) -> Comparison:
             message.note,
             "\n".join([*map(": ".join, message.headers), message.raw.decode(errors="replace")]),
         )
-        for message in relay.transcript.since(0)
+        for message in relay.transcript.since(mark)
         if message.edge == "client"
         and message.direction == "received"
         and message.peer != bench.direct.server.url

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import Any
 
@@ -85,13 +85,17 @@ def handshakes(bench: RelayBench) -> Comparison:
         message = json.loads(each.raw) if each.raw else {}
         if not each.method or claims(each.headers, message) or each.method == "server/discover":
             continue
-        is_post = each.line.startswith("POST") or not each.line
-        if is_post and "method" in message and not _is_in_order(each, began):
+        if _is_posted(each) and "method" in message and not _is_in_order(each, began):
             early.append(each.method)
     if not began:
         raise Inconclusive("the upstream has got no handshake")
     comparison.one_of("requests before the handshake", early, [[]], breaks=[HANDSHAKE])
     return comparison
+
+
+def _is_posted(each: Arrival) -> bool:
+    """Whether an arrival is a message: the body of a POST, or a line over stdio."""
+    return each.line.startswith("POST") or not each.line
 
 
 def _is_in_order(each: Arrival, began: dict[str, str]) -> bool:
@@ -309,27 +313,26 @@ def cancellation_form(bench: RelayBench) -> Comparison:
 
 
 def _cancelled(bench: RelayBench, wire: Wire) -> None:
-    """Begin a slow call, cancel it as that era does, and wait until it ends at the upstream."""
+    """Begin a slow call, cancel it as that era does, and wait until the upstream sees it closed.
+
+    The wait takes three seconds at most.
+    """
     journal, side = bench.through.server.journal, bench.through
     mark = journal.mark()
     params = {"name": side.name_of(TELLING), "arguments": {"case": "slow"}}
-    if wire == "stateless":
-        with closing(bench.relay.stateless(side)) as client:
+    with ExitStack() as stack:
+        if wire == "stateless":
+            client = stack.enter_context(closing(bench.relay.stateless(side)))
             exchange = client.begin("tools/call", params)
             poll(lambda: journal.calls(mark), bool, ARRIVES_S)
             exchange.cut()
-            _await_end(bench, mark)
-    else:
-        with ThreadPoolExecutor(1) as crew, closing(connected(bench, side)) as listening:
+        else:
+            crew = stack.enter_context(ThreadPoolExecutor(1))
+            listening = stack.enter_context(closing(connected(bench, side)))
             crew.submit(listening.request, "tools/call", params, "slow call")
             poll(lambda: journal.calls(mark), bool, ARRIVES_S)
             listening.notify(CANCELLATION, {"requestId": "slow call"})
-            _await_end(bench, mark)
-
-
-def _await_end(bench: RelayBench, mark: int) -> None:
-    """Wait until the upstream sees the stream of the call closed, for three seconds at most."""
-    poll(lambda: bench.through.server.journal.since(mark, CLOSED), bool, ARRIVES_S)
+        poll(lambda: journal.since(mark, CLOSED), bool, ARRIVES_S)
 
 
 def _listed_and_called(bench: RelayBench, wire: Wire) -> None:
@@ -379,9 +382,7 @@ def _arrived(
     arrived = [
         each
         for each in bench.through.server.journal.since(mark, method)
-        if each.method not in ("initialize", CLOSED)
-        and each.line.startswith("POST") | (not each.line)
-        and b'"id"' in each.raw
+        if each.method not in ("initialize", CLOSED) and _is_posted(each) and b'"id"' in each.raw
     ]
     if not any(each.method == "tools/call" for each in arrived):
         raise Inconclusive("the call did not reach the upstream")

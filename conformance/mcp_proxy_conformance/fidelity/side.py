@@ -82,6 +82,10 @@ class Side:
             self._mains[wire] = self.client(wire=wire)
         return self._mains[wire]
 
+    def forget_mains(self) -> None:
+        """Have the clients that checks share be new ones, in sessions of their own."""
+        self._mains.clear()
+
     def refusal_of(self, wire: Wire) -> str | None:
         """Return why this way does not serve clients of an era; None if it does. Asked for once."""
         if wire not in self._refusals:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -28,7 +27,7 @@ from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
 PAUSE_S, REFUSES_S = 0.05, 1.5
-TIMEOUT_S = 10.0
+TIMEOUT_S, SERVES_S = 10.0, 3.0
 DIRECT = "direct"
 """The name of the server that the suite's client reaches without the relay."""
 UPSTREAM_TOKEN = "canary/of+the-upstream-4f1c9e="  # noqa: S105 - a canary, not a secret
@@ -50,6 +49,7 @@ class StartedRelay:
     """A relay in front of one server, and a second server with equal data for the direct way.
 
     Attributes:
+        given: The data of the servers.
         refusal: Why it opens no session in front of a server of 2026-07-28, or cannot have several
             servers; empty if it does.
         unserved: Why it lists no tools to clients of an era, empty if it does; filled by a bench.
@@ -64,7 +64,7 @@ class StartedRelay:
             TargetNotStarted: It cannot be started, ends, or opens no session in time.
         """
         began = time.monotonic()
-        self.target, self.transcript = target, Transcript()
+        self.target, self.given, self.transcript = target, given, Transcript()
         place = target.upstreams
         self.hub = Upstreams(self.transcript, host=place.bind, advertised_host=place.host).start()
         self._process: Spawned | None = None
@@ -72,6 +72,7 @@ class StartedRelay:
         self.unserved: dict[Wire, str] = {}
         self.listed: dict[Wire, tuple[str, ...]] = {}
         self._other: Side | None = None
+        self._has_stopped = False
         self.second: RelayedServer | None = None
         try:
             beside = self.hub.add(relayed_server(DIRECT, given))
@@ -149,7 +150,8 @@ class StartedRelay:
     def _start(self, behind: RelayedServer, folder: Path) -> None:
         """Start the relay's process, if it serves HTTP, and open the first session in time.
 
-        In front of a server of 2026-07-28 a `refusal` is noted if it is still refused after 1.5 s.
+        In front of a server of 2026-07-28 a `refusal` is noted if it is still refused after 1.5 s,
+        over stdio also if there is no answer then: each attempt starts a program of its own.
         Raises TargetNotStarted if that takes longer than the target's `ready_s`, or the process
         ends.
         """
@@ -173,8 +175,8 @@ class StartedRelay:
                 self.through.main.open()
             except (Unreachable, ProtocolFault) as error:
                 why = f"opened no session ({error})"
-                is_refusal = isinstance(error, ProtocolFault) and behind.given.era == "stateless"
-                if is_refusal and time.monotonic() > refuses_at:
+                is_told = isinstance(error, ProtocolFault) or not self.command_line.url
+                if is_told and behind.given.era == "stateless" and time.monotonic() > refuses_at:
                     self.refusal = why
                     return
             else:
@@ -230,8 +232,39 @@ class StartedRelay:
 
     def stop_upstream(self) -> None:
         """End the server behind the relay; its ports refuse connections from then on."""
-        with contextlib.suppress(ValueError):
+        if not self._has_stopped:
+            self._has_stopped = True
             self.hub.remove(self.through.server)
+
+    def renew(self) -> bool:
+        """Have the servers answer as at first; return whether the relay serves as it did.
+
+        A call of a tool has to reach the upstream and be answered, in the session that checks share
+        or in a new one. A relay that has listed no tool serves as it did while it runs.
+        """
+        for side in (self.through, *self._directs):
+            side.server.restore()
+        if self._has_stopped:
+            try:
+                self.hub.add(self.through.server)
+            except OSError:  # somebody else has one of its ports
+                return False
+            self._has_stopped = False
+        if not self.through.has_tools:
+            return self.alive()
+        return self._serves() or (bool(self.command_line.url) and self._serves(anew=True))
+
+    def _serves(self, *, anew: bool = False) -> bool:
+        """Whether a call of the first listed tool reaches the upstream and is answered, within 3 s.
+
+        With `anew` it is made in a new session, which checks share from then on.
+        """
+        if anew:
+            self.through.forget_mains()
+        mark, tool = self.through.server.journal.mark(), self.through.listing().names[0]
+        shown = self.through.call(self.through.bare(tool), timeout=SERVES_S)
+        arrived = bool(self.through.server.journal.calls(mark))
+        return self.alive() and shown.kind == "result" and arrived
 
 
 def _reached(server: RelayedServer, key: str, token: str) -> Reached:

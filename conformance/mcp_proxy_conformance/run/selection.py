@@ -114,8 +114,8 @@ def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
 def arrange(items: list[pytest.Item], run: RunSession) -> None:
     """Sort `items` in place: checks without a place, those of fresh worlds, then by shared stage.
 
-    Stages keep the order of their first check. The check `first` comes before all others, and
-    `backwards` reverses the whole.
+    If the subject reuses stages, fresh worlds come after them. Stages keep the order of their first
+    check. The check `first` comes before all others, and `backwards` reverses the whole.
     """
     selection = run.request.selection
     places = {item: place for item in items if (place := place_of(item)) is not None}
@@ -128,8 +128,10 @@ def arrange(items: list[pytest.Item], run: RunSession) -> None:
         """Return the number by which an item is sorted."""
         if item not in places:
             return -2
-        early = run.subject.is_early(places[item])
-        return len(order) if early else order.get(places[item].name, -1)
+        if run.subject.is_early(places[item]):
+            return len(order) + 1
+        fresh = len(order) if run.subject.reuses else -1
+        return order.get(places[item].name, fresh)
 
     items.sort(key=rank)
     if selection.first:

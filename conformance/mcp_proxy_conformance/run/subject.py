@@ -57,6 +57,8 @@ class Subject:
     """Sentences about what is judged, for the user to read before the first check."""
     indivisible = ""
     """Why its checks cannot run in several processes; empty if they can."""
+    reuses = False
+    """Whether a fresh world may be a stage that has served others, so that it comes after them."""
     is_redacted = False
     """Whether pytest's own output of a failure is limited to the redacted reason."""
 

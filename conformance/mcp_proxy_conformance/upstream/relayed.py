@@ -216,6 +216,11 @@ class RelayedServer:
         await self._http.close()
         await self._lines.close()
 
+    def restore(self) -> None:
+        """Answer as at first, by the data given; sessions go on, and so does the journal."""
+        self.pages, self.answers = dict(self.given.pages), dict(self.given.answers)
+        self.refusing, self.broken_cursors = None, ()
+
     def forget_sessions(self) -> None:
         """Lose every session of HTTP, as a restarted server does; requests in them get 404."""
         self._sessions.clear()

@@ -47,6 +47,7 @@ class GeneratedValues(Examples[RelayCase]):
         self.seed, self.again = seed, again
         self._bench, self._examples, self._out = bench, examples, out
         self._number = 0
+        self._drawn: Sequence[dict[str, object]] = ()
 
     def tried_on_all(self, law: str) -> Sequence[Tried[RelayCase]]:
         """Try the law on every generated value; without `again`, only until one breaks it.
@@ -56,7 +57,8 @@ class GeneratedValues(Examples[RelayCase]):
         if self._bench().lacks_structure(self._case(law, {})):
             raise NotApplicable("the client's revision has no structured content")
         trials: list[Tried[RelayCase]] = []
-        for value in drawn(values(), self._examples, self.seed):
+        self._drawn = self._drawn or drawn(values(), self._examples, self.seed)
+        for value in self._drawn:
             trials += self.tried(law, [self._case(law, value)])
             if trials[-1].found and not self.again:
                 break

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from mcp_proxy_conformance.catalogue.relay_case import RelayCase, relay_cases
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.offers import FEATURES, STATELESS
+from mcp_proxy_conformance.fidelity.relay_pool import RelayPool
 from mcp_proxy_conformance.fidelity.stages import GENERATED, RELAYED, given_at
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
 from mcp_proxy_conformance.run.collection import Place
@@ -28,6 +29,7 @@ from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.targets.relay import RelayTarget
 from mcp_proxy_conformance.targets.state_folder import keep_log, remove
+from mcp_proxy_conformance.upstream.relayed import Relayed
 from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedStage
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.outcome import broke
@@ -54,20 +56,31 @@ class ValueBench:
 
 SECOND = "#second"
 PASS_EXCERPT, EXCERPT = 4, 80
-EARLY = 8
+EARLY = 2
 """Checks that wait at once, each on a relay of its own, while others run."""
 AHEAD = 4
 """Relays that are started before their first check, while earlier checks wait."""
 UNLOCKED = CitedLocks(called=[], refused=[], skipped={}, unproven={})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Early:
+    """The end of a check that began early, its relay, and its part of that one's transcript."""
+
+    ending: Ending
+    relay: StartedRelay
+    is_new: bool
+    messages: slice
+
+
 class DrivenRelay(Subject):
     """A relay that the run starts in front of scripted servers.
 
-    `confirm`: a failure on a shared relay counts if it is seen on a second one too; `keep`: the
-    folders of its output are kept.
+    `confirm`: a failure on a relay that other checks have used counts if it is seen on a new one
+    too; `keep`: the folders of its output are kept.
     """
 
+    reuses = True
     indivisible = "one relay serves all checks of a stage; leave -n out"
     target: RelayTarget
 
@@ -81,17 +94,17 @@ class DrivenRelay(Subject):
         self.own_case = OwnCase(own, RELAYED) if own is not None else None
         self._out, self._scratch = out, scratch
         self._confirm, self._keep = confirm, keep
+        self._pool = RelayPool(target, scratch)
         self._started: dict[str, StartedRelay] = {}
         self._first = Place(RELAYED.id, RELAYED, fresh=False, needs=())
-        self._coming: dict[str, Place] = {}
-        self._ahead: dict[str, Future[StartedRelay]] = {}
-        self._folders = 0
-        self._crew = ThreadPoolExecutor(1, "relays")
-        self._early: dict[str, Future[Ending]] = {}
+        self._coming: list[Relayed] = []
+        self._early: dict[str, Future[Early]] = {}
         self._waiting = ThreadPoolExecutor(EARLY, "early checks")
         self._cited: list[CitedStage] = []
         self._uses = Counter[str]()
-        self._marks: dict[str, slice] = {}
+        self._given: dict[str, Relayed] = {}
+        self._used_before = set[str]()
+        self._basis: dict[str, tuple[StartedRelay, slice]] = {}
         self._worn = set[str]()
         self._silence: Unreachable | None = None
         self._laws: Laws[RelayCase] | None = None
@@ -131,16 +144,18 @@ class DrivenRelay(Subject):
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
         """Count the checks of each applicable place, and begin to start relays ahead.
 
-        A place's relay ends after its last check.
+        One is started for each data that a server has, and one for each check that waits.
         """
         del partial_run
         applicable = self.applicable(places)
         self.count(applicable)
         self._first = next(iter(applicable), self._first)
-        first = sorted(
-            applicable, key=lambda place: (place != self._first, not self.is_early(place))
-        )
-        self._coming = {place.name: place for place in first}
+        early = [place for place in applicable if self.is_early(place)]
+        for place in (self._first, *early[:EARLY]):
+            self._pool.begin(given_at(place.world))
+        ahead = {id(given_at(place.world)) for place in (self._first, *early)}
+        every = {id(given): given for given in self._given.values()}
+        self._coming = [given for key, given in every.items() if key not in ahead]
         self._start_ahead()
 
     def is_early(self, place: Place) -> bool:
@@ -148,55 +163,61 @@ class DrivenRelay(Subject):
         return place.fresh and place.long
 
     def begin(self, checks: Sequence[tuple[Place, Check]]) -> None:
-        """Begin these checks in threads, each as soon as its relay has started."""
+        """Begin these checks in threads, each as soon as a relay has started for it."""
         for place, check in checks:
-            self._coming.pop(place.name, None)
-            starting = self._ahead.get(place.name) or self._starting(place)
-            self._ahead[place.name] = starting
-            self._early[place.name] = self._waiting.submit(_attempted, check, starting)
-        self._start_ahead()
+            self._early[place.name] = self._waiting.submit(self._attempted, place, check)
 
     def count(self, places: Sequence[Place]) -> None:
         """Set how many checks use each place, forgetting earlier counts."""
         self._uses = Counter(place.name for place in places)
+        self._given = {place.name: given_at(place.world) for place in places}
 
     def open(self, place: Place) -> Any:
         """Return a bench on the place's relay, started if needed; AdapterError if it fails to.
 
         At the place of generated values it is a ValueBench.
         """
+        if place.name in self._early:
+            early = self._early[place.name].result()
+            self._cite(place, early.relay, is_new=early.is_new)
+            self._basis[place.name] = early.relay, early.messages
+            return RelayBench(early.relay)
         if place.name in self._worn:
             self._worn.discard(place.name)
-            self._end(place.name)
+            for relay in self._without(place.name):
+                self._pool.end(relay)
         if place.name == GENERATED.id:
             return ValueBench(self.laws)
         relay = self._relay(place.name, place)
-        began = 0 if place.name in self._early else relay.transcript.mark()
-        self._marks[place.name] = slice(began, None)
+        self._basis[place.name] = relay, slice(relay.transcript.mark(), None)
         return RelayBench(relay)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Call a check; a failure on a shared relay is confirmed on a second, newly started one.
+        """Call a check; on a relay that others have used, a failure is confirmed on a new one.
 
-        Any other ending but a pass or not applicable is replaced by that on the second
-        relay. After it, a relay that no longer serves is replaced for the next check. A list of
-        tools that was waited for in vain is not waited for on any other relay.
+        Any other ending but a pass or not applicable is replaced by that on the new relay, and so
+        is every one of a check that wants a relay of its own. After it, a relay that no longer
+        serves is replaced for the next check. A list of tools that was waited for in vain is not
+        waited for on any other relay.
         """
         early = self._early.pop(place.name, None)
-        ending = attempt(partial(check, bench)) if early is None else early.result()
-        if place.name in self._started:
-            self._silence = self._silence or self._started[place.name].through.silence
+        ending = attempt(partial(check, bench)) if early is None else early.result().ending
         if place.name == GENERATED.id:
             return ending
+        self._silence = self._silence or bench.relay.through.silence
         if ending.verdict in ("pass", "not_applicable"):
             return ending
-        began = self._marks[place.name].start
-        self._marks[place.name] = slice(began, self._started[place.name].transcript.mark())
+        relay, basis = self._basis[place.name]
+        if early is None:
+            basis = slice(basis.start, relay.transcript.mark())
+            self._basis[place.name] = relay, basis
         is_known = ending.error is not None and ending.error is self._silence
-        if not (place.fresh or is_known or ending.final) and self._confirm:
+        again = place.name in self._used_before if place.fresh else self._confirm
+        if again and not (is_known or ending.final):
             second = attempt(partial(check, RelayBench(self._relay(place.name + SECOND, place))))
-            ending = confirmed(ending, second, "the relay") if ending.verdict == "fail" else second
-        if not bench.serves():
+            is_shared = not place.fresh and ending.verdict == "fail"
+            ending = confirmed(ending, second, "the relay") if is_shared else second
+        if early is None and not bench.serves():
             self._worn.add(place.name)
         return ending
 
@@ -207,10 +228,10 @@ class DrivenRelay(Subject):
         """
         if place.name == GENERATED.id and self._laws is not None:
             return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
-        relay = self._started.get(place.name)
-        if relay is None:
+        if place.name not in self._basis:
             return Rests(ending=ending)
-        every = relay.transcript.since(0)[self._marks.get(place.name, slice(None))]
+        relay, basis = self._basis[place.name]
+        every = relay.transcript.since(0)[basis]
         passed = [message for message in every if not relay.is_direct(message)]
         excerpt = passed[-(PASS_EXCERPT if ending.verdict == "pass" else EXCERPT) :]
         if ending.blame == "network" and not relay.alive():
@@ -230,48 +251,44 @@ class DrivenRelay(Subject):
         return self._cited
 
     def done_with(self, place: Place) -> None:
-        """Count down a place's checks; after the last one end its relay and second relay."""
+        """Count down a place's checks; after the last one its relays serve others, or end."""
         self._uses[place.name] -= 1
-        if self._uses[place.name] <= 0:
-            self._end(place.name)
+        if self._uses[place.name] > 0:
+            return
+        for relay in self._without(place.name):
+            self._pool.give_back(relay)
+        self._pool.keep([given for name, given in self._given.items() if self._uses[name] > 0])
 
     def close(self) -> None:
         """End every relay, and keep their logs beside the report."""
         if self._laws is not None:
             self._laws.close()
-        self._coming.clear()
         for name in [*self._started]:
-            self._end(name)
-        for ahead in self._ahead.values():
-            if not ahead.cancel() and ahead.exception() is None:
-                ahead.result().close()
-        self._crew.shutdown()
+            for relay in self._without(name):
+                self._pool.end(relay)
         self._waiting.shutdown()
+        self._pool.close()
         for log in sorted(self._scratch.rglob("relay.*")):
             keep_log(log, self._out / LOGS / log.parent.name)
         if not self._keep:
             remove(self._scratch)
 
-    def _end(self, name: str) -> None:
-        """End the relay of that name, and the second one beside it, while the run goes on."""
-        for each in (name, name + SECOND):
-            if (relay := self._started.pop(each, None)) is not None:
-                self._crew.submit(relay.close)
+    def _without(self, name: str) -> Sequence[StartedRelay]:
+        """Forget and return the relay of the place of that name, and the second one beside it."""
+        both = [self._started.pop(each, None) for each in (name, name + SECOND)]
+        return [relay for relay in both if relay is not None]
 
     def _relay(self, name: str, place: Place) -> StartedRelay:
-        """Return the relay kept under this name, started for the place's world if needed."""
+        """Return the relay kept under this name, taken for the place's world if there is none.
+
+        A second one is new.
+        """
         if name not in self._started:
-            relay = (self._ahead.pop(name, None) or self._starting(place)).result()
-            self._coming.pop(name, None)
+            relay, is_new = self._pool.take(given_at(place.world), new=name.endswith(SECOND))
+            if not is_new:
+                self._used_before.add(name)
             self._start_ahead()
-            number = sum(cited.name == place.name for cited in self._cited) + 1
-            self._cited.append(
-                CitedStage(
-                    place=place.name if number == 1 else f"{place.name} {number}",
-                    name=place.name, stage=place.world.id, armed=UNLOCKED,
-                    seconds=round(relay.seconds, 4),
-                )
-            )  # fmt: skip
+            self._cite(place, relay, is_new=is_new)
             self._started[name] = relay
             if self._silence is not None:
                 relay.through.expect_silence(self._silence)
@@ -279,22 +296,32 @@ class DrivenRelay(Subject):
                 relay.answer_as(own)
         return self._started[name]
 
-    def _starting(self, place: Place) -> Future[StartedRelay]:
-        """Begin to start a relay for the place's world, after those that are starting."""
-        self._folders += 1
-        folder = self._scratch / f"relay-{self._folders}"
-        return self._crew.submit(StartedRelay, self.target, given_at(place.world), folder)
+    def _cite(self, place: Place, relay: StartedRelay, *, is_new: bool) -> None:
+        """Note that a place has a relay, and how long its start took, if it is new."""
+        number = sum(cited.name == place.name for cited in self._cited) + 1
+        self._cited.append(
+            CitedStage(
+                place=place.name if number == 1 else f"{place.name} {number}",
+                name=place.name, stage=place.world.id, armed=UNLOCKED,
+                seconds=round(relay.seconds, 4) if is_new else 0.0,
+            )
+        )  # fmt: skip
 
     def _start_ahead(self) -> None:
-        """Begin to start the relays of the next places that have none."""
-        for place in [*self._coming.values()][:AHEAD]:
-            if place.name not in self._ahead and place.name not in self._started:
-                self._ahead[place.name] = self._starting(place)
+        """Begin to start relays in front of the next data for which there is none."""
+        while self._coming and self._pool.ahead < AHEAD:
+            self._pool.begin(self._coming.pop(0))
 
-
-def _attempted(check: Check, starting: Future[StartedRelay]) -> Ending:
-    """Return how a check ends on a relay, once that has started; raises if it does not start."""
-    return attempt(partial(check, RelayBench(starting.result())))
+    def _attempted(self, place: Place, check: Check) -> Early:
+        """Call an early check on a relay that serves another one then; raises if none starts."""
+        relay, is_new = self._pool.take(given_at(place.world))
+        began = relay.transcript.mark() if not is_new else 0
+        ending = attempt(partial(check, RelayBench(relay)))
+        messages = slice(began, relay.transcript.mark())
+        self._pool.give_back(relay)
+        if not is_new:
+            self._used_before.add(place.name)
+        return Early(ending=ending, relay=relay, is_new=is_new, messages=messages)
 
 
 def each_relay_case(area: str) -> pytest.MarkDecorator:

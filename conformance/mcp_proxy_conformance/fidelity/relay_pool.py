@@ -1,0 +1,93 @@
+"""Relays of a run: started ahead one after another, used by one place at a time, and used again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
+from mcp_proxy_conformance.targets.relay import RelayTarget
+from mcp_proxy_conformance.upstream.relayed import Relayed
+
+
+class RelayPool:
+    """Relays by the data of the server behind them; any thread may take one and give it back."""
+
+    def __init__(self, target: RelayTarget, scratch: Path) -> None:
+        """Start none yet; each has a folder of its own in `scratch`."""
+        self._target, self._scratch = target, scratch
+        self._lock = threading.Lock()
+        self._folders = 0
+        self._crew = ThreadPoolExecutor(1, "relays")
+        self._ahead: list[tuple[Relayed, Future[StartedRelay]]] = []
+        self._idle: list[StartedRelay] = []
+
+    @property
+    def ahead(self) -> int:
+        """The number of relays that were started ahead, and that nobody has taken yet."""
+        return len(self._ahead)
+
+    def begin(self, given: Relayed) -> None:
+        """Begin to start a relay in front of that data, after those that are starting."""
+        with self._lock:
+            self._ahead.append((given, self._starting(given)))
+
+    def take(self, given: Relayed, *, new: bool = False) -> tuple[StartedRelay, bool]:
+        """Return (a relay in front of that data, whether it is new), started if there is none.
+
+        One that was used before serves as at first, as far as `StartedRelay.renew` can tell; with
+        `new` it was never used. Raises TargetNotStarted.
+        """
+        while not new and (used := self._used(given)) is not None:
+            if used.renew():
+                return used, False
+            self.end(used)
+        with self._lock:
+            found = next((each for each in self._ahead if each[0] is given), None)
+            if found is None:
+                starting = self._starting(given)
+            else:
+                self._ahead.remove(found)
+                starting = found[1]
+        return starting.result(), True
+
+    def give_back(self, relay: StartedRelay) -> None:
+        """Keep a relay for another place of the same data."""
+        with self._lock:
+            self._idle.append(relay)
+
+    def end(self, relay: StartedRelay) -> None:
+        """End a relay while the run goes on."""
+        self._crew.submit(relay.close)
+
+    def keep(self, wanted: Collection[Relayed]) -> None:
+        """End the relays that were given back, except for those in front of the data `wanted`."""
+        with self._lock:
+            ends = [each for each in self._idle if not any(each.given is one for one in wanted)]
+            self._idle = [each for each in self._idle if each not in ends]
+        for relay in ends:
+            self.end(relay)
+
+    def close(self) -> None:
+        """End every relay that nobody has."""
+        self.keep(())
+        for _, starting in self._ahead:
+            if not starting.cancel() and starting.exception() is None:
+                starting.result().close()
+        self._crew.shutdown()
+
+    def _used(self, given: Relayed) -> StartedRelay | None:
+        """Take out a relay that was given back, in front of that data; None without one."""
+        with self._lock:
+            found = next((each for each in self._idle if each.given is given), None)
+            if found is not None:
+                self._idle.remove(found)
+            return found
+
+    def _starting(self, given: Relayed) -> Future[StartedRelay]:
+        """Begin to start a relay; the caller has the lock."""
+        self._folders += 1
+        folder = self._scratch / f"relay-{self._folders}"
+        return self._crew.submit(StartedRelay, self._target, given, folder)
