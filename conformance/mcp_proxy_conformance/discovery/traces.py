@@ -92,7 +92,7 @@ Kept = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class Traces:
     """Traces of discovery calls in a target's state folder, from one trial.
 
     `kept`: what the last calls, made in the form on trial, left there; `logs`: the files and tables
@@ -114,7 +114,7 @@ class Trial:
         return traced - self.beside_logs
 
 
-def trial(bench: Bench, flag: Any, *, operated: bool = False) -> Trial:
+def trial(bench: Bench, flag: Any, *, operated: bool = False) -> Traces:
     """Make default calls, then calls with this form of the flag; return what the later ones left.
 
     The state folder is read after each round and compared with the reading before; a tool is
@@ -163,7 +163,7 @@ def trial(bench: Bench, flag: Any, *, operated: bool = False) -> Trial:
     first, second, third = (looks[at] for at in acted)
     kept |= {(place, BY_ACTS) for place in _other(second, third) - _other(first, second)}
     logs = {_table(p) for at in looks for p, content in at.items() if USUAL_QUERY in content.traces}
-    return Trial(kept={trace for trace in kept if trace[1] in BREAKS}, logs=logs)
+    return Traces(kept={trace for trace in kept if trace[1] in BREAKS}, logs=logs)
 
 
 def operate(bench: Bench) -> None:

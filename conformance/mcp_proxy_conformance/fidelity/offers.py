@@ -1,4 +1,8 @@
-"""The stage of features beside tools: resources, templates, prompts, completions, logging."""
+"""The stages `features` and `stateless`: data of their servers, and messages that these send.
+
+The data are resources, templates, prompts and completions; the messages are notifications, log
+messages, and requests to the client.
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ SERVED = range(200, 300)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class FaultyRequest:
     """A request that has to be refused: what it is, and the pairs of status and code allowed."""
 
     text: str
@@ -70,20 +70,20 @@ class Fault:
     headers: Mapping[str, str | None] = field(default_factory=dict)
 
 
-FAULTS = (
-    Fault(
+FAULTY_REQUESTS = (
+    FaultyRequest(
         text="an unknown method", method=UNKNOWN_METHOD, allowed=[(404, METHOD_NOT_FOUND)]
     ),
-    Fault(
+    FaultyRequest(
         text="an unknown version", allowed=[(400, UNSUPPORTED_REVISION)],
         own_meta=meta(protocolVersion=UNKNOWN_VERSIONS[0]),
         headers={VERSION_HEADER: UNKNOWN_VERSIONS[0]},
     ),
-    Fault(
+    FaultyRequest(
         text="no capabilities", allowed=[(400, INVALID_PARAMS)],
         own_meta=meta(clientCapabilities=None),
     ),
-    Fault(
+    FaultyRequest(
         text="no version in _meta", own_meta=meta(protocolVersion=None),
         allowed=[(400, INVALID_PARAMS), (400, HEADER_MISMATCH)],
     ),
@@ -150,7 +150,7 @@ def forms(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     with both(bench) as (own, shown):
-        for fault in FAULTS:
+        for fault in FAULTY_REQUESTS:
             if not _is_formed(_faulty(own, fault), fault):
                 raise Inconclusive(f"the direct way does not refuse {fault.text}")
             exchange = _faulty(shown, fault)
@@ -169,7 +169,7 @@ def stateless(bench: RelayBench) -> Comparison:
     """
     bench.needs_stateless()
     comparison = Comparison()
-    for fault in FAULTS:
+    for fault in FAULTY_REQUESTS:
         if fault.method == UNKNOWN_METHOD:
             continue
         own, shown = (_after_another(side, fault) for side in (bench.relay.modern, bench.through))
@@ -298,19 +298,19 @@ def _names_versions(exchange: Exchange) -> bool:
     return exchange.code == UNSUPPORTED_REVISION and named
 
 
-def _faulty(client: StatelessClient, fault: Fault) -> Exchange:
+def _faulty(client: StatelessClient, fault: FaultyRequest) -> Exchange:
     """Send a request with a fault."""
     return client.ask(fault.method, own_meta=fault.own_meta, headers=fault.headers)
 
 
-def _is_formed(exchange: Exchange, fault: Fault) -> bool:
+def _is_formed(exchange: Exchange, fault: FaultyRequest) -> bool:
     """Whether a fault is refused by status and code, the status left out in a stream."""
     if exchange.response is not None and exchange.response.media_type == STREAM:
         return exchange.code in [code for _, code in fault.allowed]
     return (exchange.status, exchange.code) in fault.allowed
 
 
-def _after_another(side: Side, fault: Fault) -> int:
+def _after_another(side: Side, fault: FaultyRequest) -> int:
     """List tools, then send a faulty request on the same connection; return its status.
 
     0 without an answer that HTTP allows. Raises Inconclusive if the list is refused.

@@ -29,7 +29,7 @@ def repeated(halves: tuple[str, str], name: str = NAME) -> str:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     """Replace every run by one that only records; return the list of its records.
 
     A record is (command that repeats the check NAME, (kind, options)), for an endpoint (command,
@@ -76,7 +76,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     ],
 )  # fmt: skip
 def test_a_command_to_repeat_a_check_keeps_target_and_options(
-    given: str, line: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
+    given: str, line: str, recorded: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
 ) -> None:
     """The command that repeats one check keeps the target and its own options, quoted for a shell.
 
@@ -87,7 +87,7 @@ def test_a_command_to_repeat_a_check_keeps_target_and_options(
     done = CliRunner().invoke(main, shlex.split(given))
 
     assert done.exit_code == 0, done.output
-    assert told[0][0] == f"mcp-proxy-conformance {line}"
+    assert recorded[0][0] == f"mcp-proxy-conformance {line}"
 
 
 def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: Any) -> None:
@@ -115,7 +115,7 @@ def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: 
     ],
 )
 def test_a_command_to_repeat_a_check_means_the_same_run(
-    given: str, told: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
+    given: str, recorded: list[tuple[str, Any]], tmp_path: Path, monkeypatch: Any
 ) -> None:
     """The command that repeats one check, run itself, has the same kind and options as the first.
 
@@ -123,10 +123,10 @@ def test_a_command_to_repeat_a_check_means_the_same_run(
     """
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(main, shlex.split(given))
-    program, *words = shlex.split(told[0][0])
+    program, *words = shlex.split(recorded[0][0])
 
     CliRunner().invoke(main, words)
 
-    (_, (kind, first)), (_, (same, second)) = told
+    (_, (kind, first)), (_, (same, second)) = recorded
     assert (program, kind) == ("mcp-proxy-conformance", same)
     assert second == first | {"check": (NAME,)}

@@ -26,7 +26,7 @@ ALWAYS = [*PROOFS][::4]
 """The checks that every call of pytest tries; the others are parts of the proof."""
 
 
-def tried(*, on_the_wire: bool) -> pytest.MarkDecorator:
+def each_check(*, on_the_wire: bool) -> pytest.MarkDecorator:
     """Return a decorator that gives a test, as `check`, each check with a mutant of that kind."""
     names = [name for name, fault in PROOFS.items() if (fault in WIRE) is on_the_wire]
     proof = pytest.mark.proof(parts=3)
@@ -64,7 +64,7 @@ def calls(started: Started) -> dict[str, int]:
     return {name: server.calls() for name, server in started.servers.items()}
 
 
-@tried(on_the_wire=True)
+@each_check(on_the_wire=True)
 def test_a_live_check_kills_its_fault_of_the_wire(
     started: Started, check: str, tmp_path: Path
 ) -> None:
@@ -81,7 +81,7 @@ def test_a_live_check_kills_its_fault_of_the_wire(
     assert calls(started) == dict.fromkeys(started.servers, 0)
 
 
-@tried(on_the_wire=False)
+@each_check(on_the_wire=False)
 def test_a_live_check_kills_its_fault_of_the_reference(check: str, tmp_path: Path) -> None:
     """A live check fails on the mutant of the reference that proofs.toml lists for it.
 
