@@ -32,12 +32,15 @@ PRINTABLE = frozenset({0x09, 0x0A, *range(0x20, 0x7F), *range(0xA0, 0x110000)})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Came:
-    """The result of a run: exit code, seconds, peak memory in MiB, output, files by path."""
+    """The result of a run: exit code, seconds, peak memory in MiB, printed text, files by path.
+
+    The printed text is of both streams; files are those in the folder of the report.
+    """
 
     exit: int
     seconds: float
     mib: int
-    told: str
+    printed: str
     files: Mapping[str, bytes]
 
     @property
@@ -52,8 +55,8 @@ class Came:
 
     @property
     def active(self) -> set[str]:
-        """The characters in the output that a terminal would obey."""
-        return {letter for letter in self.told if ord(letter) not in PRINTABLE}
+        """The characters in the printed text that a terminal would obey."""
+        return {letter for letter in self.printed if ord(letter) not in PRINTABLE}
 
 
 def came(folder: Path, *words: str, within_s: float) -> Came:
@@ -87,7 +90,7 @@ def came(folder: Path, *words: str, within_s: float) -> Came:
         exit=measurement["exit"],
         seconds=seconds,
         mib=measurement["kib"] >> 10,
-        told=printed.decode("utf-8", "surrogateescape"),
+        printed=printed.decode("utf-8", "surrogateescape"),
         files={str(path.relative_to(out)): path.read_bytes() for path in written},
     )
 

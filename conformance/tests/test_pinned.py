@@ -198,7 +198,7 @@ PLANTED: Names = {"clauses": ["FR-001.a F", "FR-001.b F"], "words of x.schema.js
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "sentences"),
     [
         ({}, []),
         ({"clauses": ["FR-001.b F", "FR-001.a F"]}, []),
@@ -216,11 +216,11 @@ PLANTED: Names = {"clauses": ["FR-001.a F", "FR-001.b F"], "words of x.schema.js
         ({"words of x.schema.json": ["unlock"]}, ["words of x.schema.json: lock is missing"]),
     ],
 )
-def test_a_changed_name_is_reported(changed: Names, told: list[str]) -> None:
+def test_a_changed_name_is_reported(changed: Names, sentences: list[str]) -> None:
     """`differences` has a sentence for each missing or new name, none for a schema's new word."""
     changes = differences(PLANTED, {**PLANTED, **changed})
 
-    assert changes == [f"{sentence}; {MEANT}" for sentence in told]
+    assert changes == [f"{sentence}; {MEANT}" for sentence in sentences]
 
 
 def test_a_section_that_vanishes_takes_no_name_with_it_unnoticed() -> None:

@@ -52,7 +52,7 @@ def test_what_is_no_file_is_refused_at_once(
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "sentence"),
     [
         (".".join("a" * 2000) + " = 1", "the key on line 1 has more than 1000 parts"),
         ("a = 1\n[" + ".".join("b" * 2000) + "]", "the key on line 2 has more than 1000 parts"),
@@ -61,7 +61,7 @@ def test_what_is_no_file_is_refused_at_once(
         (".".join("a" * 1001) + " = 1", "the key on line 1 has more than 1000 parts"),
     ],
 )
-def test_a_key_of_very_many_parts_is_not_read(text: str, told: str, tmp_path: Path) -> None:
+def test_a_key_of_very_many_parts_is_not_read(text: str, sentence: str, tmp_path: Path) -> None:
     """`read_toml` raises ValueError, with the line, for a key of over 1000 dotted parts.
 
     To parse it would take gigabytes.
@@ -69,7 +69,7 @@ def test_a_key_of_very_many_parts_is_not_read(text: str, told: str, tmp_path: Pa
     path = tmp_path / "a.toml"
     path.write_text(text)
 
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=sentence):
         read_toml(path)
 
 

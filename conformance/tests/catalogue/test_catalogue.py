@@ -199,7 +199,7 @@ def test_a_check_carries_the_clauses_that_it_cites(pytestconfig: pytest.Config) 
 
 
 @pytest.mark.parametrize(
-    ("ids", "said"),
+    ("ids", "sentence"),
     [
         (["FR-006.capp"], "no clause 'FR-006.capp'; the nearest is 'FR-006.cap'"),
         (
@@ -209,12 +209,12 @@ def test_a_check_carries_the_clauses_that_it_cites(pytestconfig: pytest.Config) 
         ([], "cites nothing"),
     ],
 )
-def test_a_citation_that_cannot_be_judged_is_refused(ids: list[str], said: str) -> None:
+def test_a_citation_that_cannot_be_judged_is_refused(ids: list[str], sentence: str) -> None:
     """Citing an unknown id, or nothing, raises UnknownClause; citing both levels MixedLevels.
 
     The message has the repair.
     """
-    with pytest.raises((requirement.UnknownClause, requirement.MixedLevels), match=said):
+    with pytest.raises((requirement.UnknownClause, requirement.MixedLevels), match=sentence):
         requirement.requirement(*ids)
 
 

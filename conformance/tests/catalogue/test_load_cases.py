@@ -224,7 +224,7 @@ def scripted(*script: dict[str, Any], **server: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("case", "said"),
+    ("case", "sentence"),
     [
         ({}, "missing required field `id`; see schemas/load-case.schema.json"),
         (SOUND | {"then": {}}, "then and the servers differ in alpha"),
@@ -242,7 +242,7 @@ def scripted(*script: dict[str, Any], **server: Any) -> dict[str, Any]:
     ],
 )
 def test_a_case_that_cannot_be_used_is_refused_with_the_repair(
-    case: dict[str, Any], said: str, tmp_path: Path
+    case: dict[str, Any], sentence: str, tmp_path: Path
 ) -> None:
     """An inconsistent load case raises BadLoadCase: the file's name, the fault, the repair."""
     path = tmp_path / "case.json"
@@ -252,4 +252,4 @@ def test_a_case_that_cannot_be_used_is_refused_with_the_repair(
         read(path)
 
     assert str(error.value).startswith("case.json: ")
-    assert said in str(error.value)
+    assert sentence in str(error.value)

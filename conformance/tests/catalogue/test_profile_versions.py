@@ -82,7 +82,7 @@ def test_versions_are_joined_each_by_its_own(with_a_second_version: requirement.
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
+    ("wanted", "sentence"),
     [
         ("robustness@3", "no version '3' of robustness; known: robustness@1, robustness@2."),
         ("robustness@", "no version '' of robustness"),
@@ -93,7 +93,7 @@ def test_versions_are_joined_each_by_its_own(with_a_second_version: requirement.
     ],
 )
 def test_an_unknown_version_is_refused_with_those_that_there_are(
-    wanted: str, said: str, with_a_second_version: requirement.Profile
+    wanted: str, sentence: str, with_a_second_version: requirement.Profile
 ) -> None:
     """An unknown profile or version, or one profile in two versions, raises UnknownProfile.
 
@@ -104,7 +104,7 @@ def test_an_unknown_version_is_refused_with_those_that_there_are(
     with pytest.raises(UnknownProfile) as error:
         profile(wanted)
 
-    assert said in str(error.value)
+    assert sentence in str(error.value)
 
 
 @pytest.mark.proof

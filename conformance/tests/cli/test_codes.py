@@ -56,12 +56,12 @@ def left_of(group: int) -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a full device")
-@pytest.mark.parametrize(("words", "told"), [
+@pytest.mark.parametrize(("words", "sentence"), [
     (("list", "clauses"), "standard output cannot be written: No space left on device"),
     (RUN, "standard output cannot be written: No space left on device"),
 ])  # fmt: skip
 def test_a_full_output_is_reported_and_is_no_verdict(
-    words: tuple[str, ...], told: str, tmp_path: Path
+    words: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
     """With a full disk as standard output, `list` and `run` exit with 2 and say so, no traceback.
 
@@ -71,7 +71,7 @@ def test_a_full_output_is_reported_and_is_no_verdict(
         run = started(*words, folder=tmp_path, stdout=full.fileno())
         _, complaint = run.communicate(timeout=90)
 
-    assert (run.returncode, told in complaint, "Traceback" in complaint) == (2, True, False)
+    assert (run.returncode, sentence in complaint, "Traceback" in complaint) == (2, True, False)
     assert words[0] != "run" or (tmp_path / "mcp-proxy-conformance-out" / "report.json").exists()
 
 

@@ -52,7 +52,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(respond: Respond) -> Iterator[str]:
-    """Serve the responses of `respond` on a free port of 127.0.0.1; yield the URL."""
+    """Serve the responses of `respond` on a free port of 127.0.0.1; yield the URL.
+
+    It gets the HTTP method and the JSON-RPC message, and returns (status, headers, body).
+    """
     kind = type("Some", (Handler,), {"respond": staticmethod(respond)})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
@@ -66,7 +69,7 @@ def serving(respond: Respond) -> Iterator[str]:
 
 
 def look(respond: Respond, *more: str) -> Result:
-    """Run `run endpoint`, with these options, on a server that answers by `respond`.
+    """Run `run endpoint`, with these options, on a server that `serving` makes of `respond`.
 
     Return its result. It must print one line of less than 1300 characters.
     """
@@ -84,10 +87,10 @@ def server(
     status: int = 200,
     acknowledged: int = 202,
 ) -> Respond:
-    """Return a `respond` of an MCP server that answers each request by these JSON-RPC members.
+    """Return a `respond` of an MCP server that answers each request by the members `listing`.
 
-    `initialize` succeeds with the capabilities; `status` is of all other answers, `acknowledged` of
-    notifications.
+    These are `result` or `error`. `initialize` succeeds with the capabilities; `status` is of all
+    other answers, `acknowledged` of notifications.
     """
     opening = {"protocolVersion": "2025-06-18", "capabilities": capabilities or {}}
 

@@ -61,7 +61,7 @@ def test_a_driven_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None
     """The run on a driven hostile target has its exit code, in less than 150 s and 300 MiB."""
     run = runs[kind]
 
-    assert (run.exit, run.seconds < MOST_S) == (EXIT[kind], True), run.told
+    assert (run.exit, run.seconds < MOST_S) == (EXIT[kind], True), run.printed
     assert 0 < run.mib <= MOST_MIB
 
 
@@ -75,7 +75,7 @@ def test_nothing_that_a_driven_hostile_target_says_acts(kind: str, runs: Runs) -
 
     schema = json.loads((schemas_dir() / "report.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(schema).validate(run.document)
-    assert (run.active, "Traceback" in run.told) == (set(), False)
+    assert (run.active, "Traceback" in run.printed) == (set(), False)
 
 
 @on_kinds(GIVEN_UP, QUICK)

@@ -181,7 +181,7 @@ def test_a_hostile_target_gets_its_verdict(kind: str, runs: Runs) -> None:
     """`run endpoint` on each hostile kind has that kind's exit code, in less than 45 s."""
     run, _ = runs[kind]
 
-    assert (run.exit, run.seconds < MOST_S) == (EXIT[kind], True), run.told
+    assert (run.exit, run.seconds < MOST_S) == (EXIT[kind], True), run.printed
 
 
 @each_kind
@@ -198,7 +198,7 @@ def test_nothing_that_a_hostile_target_says_acts(kind: str, runs: Runs) -> None:
     run, _ = runs[kind]
 
     assert run.active == set()
-    assert [word for word in ("Traceback", CANARY) if word in run.told] == []
+    assert [word for word in ("Traceback", CANARY) if word in run.printed] == []
 
 
 @each_kind

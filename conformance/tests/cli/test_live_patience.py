@@ -48,7 +48,7 @@ def busy(times: int, status: str, *headers: str) -> Way:
 
 
 @pytest.mark.parametrize(
-    ("told", "seconds"),
+    ("header", "seconds"),
     [
         (None, PAUSE_S),
         ("", PAUSE_S),
@@ -64,12 +64,12 @@ def busy(times: int, status: str, *headers: str) -> Way:
         ("Thu, 99 Jan 99999 00:00:00 GMT", PAUSE_S),
     ],
 )
-def test_retry_after_is_a_number_or_a_date(told: str | None, seconds: float) -> None:
+def test_retry_after_is_a_number_or_a_date(header: str | None, seconds: float) -> None:
     """`seconds_asked` returns the wait that a Retry-After asks for, in seconds, at most LONGEST_S.
 
     It takes whole seconds or a date; anything else, or None, is PAUSE_S.
     """
-    assert seconds_asked(told) == seconds
+    assert seconds_asked(header) == seconds
 
 
 def test_a_date_ahead_is_waited_for() -> None:
@@ -100,14 +100,14 @@ def test_without_a_time_a_second_is_waited(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "sentence"),
     [
         (("--timeout", "5"), "the endpoint asks to wait 30 s, which is too long; raise --timeout"),
         (("--max-requests", "4"), "all 4 requests are used; raise --max-requests"),
     ],
 )
 def test_patience_keeps_to_what_was_promised(
-    options: tuple[str, ...], told: str, tmp_path: Path
+    options: tuple[str, ...], sentence: str, tmp_path: Path
 ) -> None:
     """A busy endpoint that asks to wait 30 s makes the run exceed no limit: exit 4 in 10 s.
 
@@ -120,7 +120,7 @@ def test_patience_keeps_to_what_was_promised(
         done = look(url, tmp_path, *options)
 
     assert time.monotonic() - began < 10
-    assert (done.exit_code, told in done.stdout) == (4, True)
+    assert (done.exit_code, sentence in done.stdout) == (4, True)
     assert len(refusing.seen) <= 4
 
 

@@ -211,7 +211,7 @@ def test_a_container_is_never_cut_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "kept"),
+    ("text", "kept"),
     [
         (b'{"request":{"query":"q","include_disabled":false}}', b'{"request":{"query":"q"}}'),
         (b'{"request":{"include_disabled":false,"query":"q"}}', b'{"request":{"query":"q"}}'),
@@ -223,11 +223,11 @@ def test_a_container_is_never_cut_out() -> None:
         (b"include_disabled, not JSON", None),
     ],
 )
-def test_the_flag_is_cut_out_of_a_repeated_request_only(told: bytes, kept: bytes | None) -> None:
+def test_the_flag_is_cut_out_of_a_repeated_request_only(text: bytes, kept: bytes | None) -> None:
     """`without_flag` cuts the flag out of objects that are exactly the request's arguments.
 
     Other objects, and a text that is not JSON, are unchanged.
     """
     arguments = {"query": "q", "include_disabled": False}
 
-    assert without_flag(told, arguments) == (told if kept is None else kept)
+    assert without_flag(text, arguments) == (text if kept is None else kept)

@@ -33,7 +33,7 @@ def deep(depth: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "reason"),
     [
         pytest.param(chain(28), "that takes more than", marks=pytest.mark.proof),
         ({"properties": {"query": {"pattern": "^(a+)+$!"}}}, "that takes more than"),
@@ -43,14 +43,14 @@ def deep(depth: int) -> dict[str, Any]:
     ],
     ids=["chained definitions", "a pattern", "itself", "a foreign pattern", "deep"],
 )
-def test_what_cannot_be_applied_in_time_is_open(schema: dict[str, Any], told: str) -> None:
+def test_what_cannot_be_applied_in_time_is_open(schema: dict[str, Any], reason: str) -> None:
     """An input schema that is slow, endless or too deep raises Inconclusive within 20 s.
 
     So does a pattern of another regex dialect. The reason says which it is.
     """
     began = time.monotonic()
 
-    with pytest.raises(Inconclusive, match=told):
+    with pytest.raises(Inconclusive, match=reason):
         refusals(schema, FORMS)
 
     assert time.monotonic() - began < 20

@@ -188,7 +188,7 @@ def test_a_claim_of_operator_policy_is_recognised(text: str, *, claimed: bool) -
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "tells"),
     [
         ("Ask the user to re-enable it.", True),
         ("Operator policy. You can toggle it in the UI.", True),
@@ -196,12 +196,12 @@ def test_a_claim_of_operator_policy_is_recognised(text: str, *, claimed: bool) -
         ("Call retrieve_tools with include_disabled=true.", False),
     ],
 )
-def test_a_user_act_is_recognised(text: str, *, told: bool) -> None:
+def test_a_user_act_is_recognised(text: str, *, tells: bool) -> None:
     """`tells_user_act` is true of a text with an act of the user that is not denied.
 
     A call of the discovery tool is none.
     """
-    assert tells_user_act(text) is told
+    assert tells_user_act(text) is tells
 
 
 def test_a_pin_acquits_no_text_that_is_plainly_wrong() -> None:

@@ -77,7 +77,7 @@ def test_nothing_that_is_sent_looks_like_a_stack_trace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "told"),
+    ("status", "body", "complaint"),
     [
         (202, b"", ""),
         (400, b"Bad Request", ""),
@@ -92,13 +92,13 @@ def test_nothing_that_is_sent_looks_like_a_stack_trace() -> None:
         (200, b'{"half":', "HTTP 200 with a body that is not JSON"),
     ],
 )
-def test_a_refusal_may_have_many_forms(status: int, body: bytes, told: str) -> None:
+def test_a_refusal_may_have_many_forms(status: int, body: bytes, complaint: str) -> None:
     """`readable` returns "" for a refusal by HTTP or JSON-RPC, else a complaint.
 
     That is for a 5xx without a JSON-RPC error, and for a 200 whose body is not JSON.
     """
-    assert readable(answer(status, body)).startswith(told)
-    assert bool(readable(answer(status, body))) == bool(told)
+    assert readable(answer(status, body)).startswith(complaint)
+    assert bool(readable(answer(status, body))) == bool(complaint)
 
 
 def refuse(error: Exception) -> Callable[[], object]:

@@ -286,10 +286,10 @@ def test_the_request_is_copied(looking: Looking) -> None:
 
 
 @pytest.mark.parametrize(
-    ("works", "told"), [("true", "Copied"), ("false", "Selected: copy it now")]
+    ("works", "label"), [("true", "Copied"), ("false", "Selected: copy it now")]
 )
 def test_without_a_clipboard_the_request_is_selected(
-    works: str, told: str, looking: Looking
+    works: str, label: str, looking: Looking
 ) -> None:
     """Without a clipboard the button selects the command and tries the browser's older copying.
 
@@ -300,7 +300,7 @@ def test_without_a_clipboard_the_request_is_selected(
 
     page.get_by_role("button").click()
 
-    expect(page.get_by_role("button")).to_have_text(told)
+    expect(page.get_by_role("button")).to_have_text(label)
     chosen = page.evaluate("getSelection().toString()")
     assert chosen == page.locator("pre.command").inner_text()
 

@@ -17,7 +17,7 @@ def cases(document: Json) -> list[ET.Element]:
 
 
 @pytest.mark.parametrize(
-    ("told", "tag", "kind"),
+    ("outcome", "tag", "kind"),
     [
         (result("pass"), None, None),
         (result("fail"), "failure", "fail"),
@@ -31,12 +31,12 @@ def cases(document: Json) -> list[ET.Element]:
         (result("error", level="advisory") | {"blame": "suite"}, "error", "suite"),
     ],
 )
-def test_junit_has_each_verdict(told: Json, tag: str | None, kind: str | None) -> None:
+def test_junit_has_each_verdict(outcome: Json, tag: str | None, kind: str | None) -> None:
     """In JUnit XML a required failure or open result is a failure, an error an error.
 
     Advisory ones pass with `system-out`, but for an error of the suite; others are skipped or bare.
     """
-    (case,) = cases(report(told))
+    (case,) = cases(report(outcome))
 
     children = [(child.tag, child.get("type")) for child in case if child.tag != "properties"]
     assert children == ([] if tag is None else [(tag, kind)])

@@ -73,10 +73,10 @@ def test_the_pinned_reports_are_valid(name: str) -> None:
     jsonschema.validate(ENDINGS[name], schema, cls=jsonschema.Draft202012Validator)
 
 
-@pytest.mark.parametrize("told", [ONE, SEVERAL, FORTY, LENGTHY, BAD])
-def test_a_failure_takes_25_lines_at_most(told: dict[str, object]) -> None:
+@pytest.mark.parametrize("document", [ONE, SEVERAL, FORTY, LENGTHY, BAD])
+def test_a_failure_takes_25_lines_at_most(document: dict[str, object]) -> None:
     """On the terminal a failure takes at most 25 lines, a long or hostile one too."""
-    lines = painted(failures(typed(told), PATH), colour=False).splitlines()
+    lines = painted(failures(typed(document), PATH), colour=False).splitlines()
     ends = [number for number, line in enumerate(lines) if "Reproduce with: " in line]
 
     lengths = [last - first for first, last in zip([-1, *ends], ends, strict=False)]
@@ -190,13 +190,13 @@ def test_a_difference_names_its_path() -> None:
 COMMANDS = ["::error::x", "  ::set-output name=a::b", "##[error]x", "a ##vso[task.complete]x"]
 
 
-@pytest.mark.parametrize("told", COMMANDS)
-def test_no_line_is_a_command_that_a_ci_obeys(told: str) -> None:
+@pytest.mark.parametrize("words", COMMANDS)
+def test_no_line_is_a_command_that_a_ci_obeys(words: str) -> None:
     """Words of a target that a CI obeys begin no line on a terminal or in Markdown.
 
     Harmless colons and hashes stay.
     """
-    spoken = report(result("fail", text=told) | {"evidence": [told], "reason": told}, text=told)
+    spoken = report(result("fail", text=words) | {"evidence": [words], "reason": words}, text=words)
 
     texts = [render(typed(spoken), Path("report.json")), markdown.render(typed(spoken))]
 

@@ -90,7 +90,7 @@ def test_only_the_declared_prefix_is_taken_off(
 
 
 @pytest.mark.parametrize(
-    ("told", "prefix", "own"),
+    ("claimed", "prefix", "own"),
     [
         (["a_add", "a_a_add"], "a_", True),
         (["add", "a_add"], "a_", True),
@@ -102,13 +102,14 @@ def test_only_the_declared_prefix_is_taken_off(
     ],
 )
 def test_a_listed_name_that_begins_like_the_prefix_is_no_other(
-    told: list[str], prefix: str, own: bool
+    claimed: list[str], prefix: str, own: bool
 ) -> None:
-    """`are_tools_of` matches told names to the listed `add` and `a_add`, the prefix taken off once.
+    """`are_tools_of` matches claimed names to listed ones, with the prefix taken off once.
 
-    Letters of the server's id that no tool name may have may be replaced or missing.
+    Listed are `add` and `a_add`. Letters of the server's id that no tool name may have may be
+    replaced or missing.
     """
-    assert are_tools_of("Größe 1", told, ["add", "a_add"], prefix) is own
+    assert are_tools_of("Größe 1", claimed, ["add", "a_add"], prefix) is own
 
 
 def hears(signal: Signal, _: Connection, __: int) -> Signal:

@@ -238,14 +238,14 @@ def test_at_most_two_servers_of_a_load_are_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("{}", "missing required field `id`"),
         (None, "cannot read "),
     ],
 )
 def test_a_case_of_ones_own_that_cannot_be_used_is_refused(
-    text: str | None, said: str, tmp_path: Path
+    text: str | None, sentence: str, tmp_path: Path
 ) -> None:
     """`run loader --case` with a missing file, or one that is not a load case, exits with 2."""
     path = tmp_path / "own.json"
@@ -256,4 +256,4 @@ def test_a_case_of_ones_own_that_cannot_be_used_is_refused(
     done = CliRunner().invoke(main, own)
 
     assert done.exit_code == 2
-    assert said in done.output
+    assert sentence in done.output

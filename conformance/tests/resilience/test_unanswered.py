@@ -82,9 +82,9 @@ def host() -> Iterator[LoaderHost]:
 def judged(
     host: LoaderHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Stopped, LoadCase], Comparison]:
-    """Return a function that judges a load case on such a loader, with a deadline 0.3 s later.
+    """Return a function that judges a load case on a Stopped loader, and returns the Comparison.
 
-    It closes the loads and returns the Comparison.
+    A load is given 0.3 s beyond what its case needs. The loads are closed.
     """
     monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
 

@@ -22,7 +22,7 @@ ENDING_S = 20.0
 # An interruption while a file is opened leaves that file to the collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
-    ("words", "seconds", "told"),
+    ("words", "seconds", "sentence"),
     [
         (["reference"], 4, "the time limit (--timeout) of 4 s was reached"),
         pytest.param(
@@ -47,7 +47,7 @@ ENDING_S = 20.0
     ids=["checks", "workers", "loads", "a mute adapter", "a mute loader"],
 )
 def test_a_run_ends_with_its_time(
-    words: list[str], seconds: int, told: str, tmp_path: Path
+    words: list[str], seconds: int, sentence: str, tmp_path: Path
 ) -> None:
     """A run of any kind ends within 20 s of its --timeout, exit 4, with that as its reason.
 
@@ -64,8 +64,8 @@ def test_a_run_ends_with_its_time(
     cut = [result for result in report["results"] if result["cause"] == "cut_short"]
     assert time.monotonic() - began < seconds + ENDING_S
     assert done.exit_code == 4, done.output
-    assert told in report["why"]
-    assert told in " ".join(done.output.split())
+    assert sentence in report["why"]
+    assert sentence in " ".join(done.output.split())
     assert {result["verdict"] for result in cut} <= {"inconclusive"}
     assert all("pytest" not in result["reason"] for result in report["results"])
 

@@ -269,7 +269,7 @@ def test_a_run_comes_to_the_same_twice_and_reports_its_seed(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "sentence"),
     [
         ("{}", "missing required field `id`"),
         (None, "cannot read "),
@@ -277,7 +277,7 @@ def test_a_run_comes_to_the_same_twice_and_reports_its_seed(tmp_path: Path) -> N
     ],
 )
 def test_a_case_of_ones_own_that_cannot_be_used_is_refused(
-    text: str | None, said: str, tmp_path: Path
+    text: str | None, sentence: str, tmp_path: Path
 ) -> None:
     """`read_own` raises BadCase for a file that is missing, incomplete or of an unknown area."""
     path = tmp_path / "own.json"
@@ -289,7 +289,7 @@ def test_a_case_of_ones_own_that_cannot_be_used_is_refused(
         }  # fmt: skip
         path.write_text(json.dumps(whole | json.loads(text)) if text != "{}" else text)
 
-    with pytest.raises(BadCase, match=said):
+    with pytest.raises(BadCase, match=sentence):
         read_own(path)
 
 

@@ -180,11 +180,11 @@ def test_each_check_is_in_one_part_and_no_place_is_divided(places: dict[int, str
     assert all(list(part) == [check for check in places if check in part] for part in parts)
 
 
-@pytest.mark.parametrize("told", ["", "1", "1/", "/3", "0/3", "4/3", "a/b", "1/3/5", "-1/3", "²/3"])
-def test_what_names_no_part_is_refused(told: str) -> None:
+@pytest.mark.parametrize("text", ["", "1", "1/", "/3", "0/3", "4/3", "a/b", "1/3/5", "-1/3", "²/3"])
+def test_what_names_no_part_is_refused(text: str) -> None:
     """`shard_of` raises BadShard, with the right form, for a text that is not like 1/3."""
     with pytest.raises(BadShard, match="write 1/3 for the first of three"):
-        shard_of(told)
+        shard_of(text)
 
 
 def merge(tmp_path: Path, *documents: dict[str, Any]) -> tuple[int, str]:

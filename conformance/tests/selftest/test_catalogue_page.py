@@ -146,7 +146,7 @@ def test_a_sentence_comes_out_of_markdown_as_it_went_in(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "sentence"),
     [
         ((), "name one clause, requirement or case, or give --all"),
         (("FR-006", "--all"), "name one clause, requirement or case, or give --all"),
@@ -157,13 +157,13 @@ def test_a_sentence_comes_out_of_markdown_as_it_went_in(text: str) -> None:
     ],
 )
 def test_what_cannot_be_explained_is_refused_in_a_sentence(
-    arguments: tuple[str, ...], said: str
+    arguments: tuple[str, ...], sentence: str
 ) -> None:
     """`explain` with missing, contradictory or unknown arguments ends with exit 2 and one line."""
     code, output = explain(*arguments)
 
     assert (code, output.count("\n")) == (2, 1)
-    assert said in output
+    assert sentence in output
 
 
 def test_a_requirement_is_explained_with_all_of_its_clauses() -> None:

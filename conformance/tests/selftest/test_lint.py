@@ -59,7 +59,7 @@ STATUS = "discovery/remediation/remediation-both.json"
 
 
 @pytest.mark.parametrize(
-    ("name", "bend", "said"),
+    ("name", "bend", "sentence"),
     [
         (STATUS, lambda c: c.update(id="other"), "/id: the id is 'other', but the file is"),
         (STATUS, lambda c: c.update(area="nothing"), "/area: There is no check of the area"),
@@ -148,7 +148,7 @@ STATUS = "discovery/remediation/remediation-both.json"
         ("stages/scope.json", lambda c: c.update(words=["zorvika", "zorvikb"]), "are too similar"),
     ],
 )
-def test_a_fault_in_a_file_is_found(name: str, bend: Bend, said: str, tmp_path: Path) -> None:
+def test_a_fault_in_a_file_is_found(name: str, bend: Bend, sentence: str, tmp_path: Path) -> None:
     """`lint` of a shipped file with one fault exits with 1 and names that fault.
 
     Each line has the path, a fault and a repair.
@@ -157,7 +157,7 @@ def test_a_fault_in_a_file_is_found(name: str, bend: Bend, said: str, tmp_path: 
 
     code, output = lint_output(path)
 
-    assert (code, said in output) == (1, True), output
+    assert (code, sentence in output) == (1, True), output
     assert output.startswith(f"{path}:")
     assert all("; " in line for line in output.splitlines())
 

@@ -23,7 +23,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new", "said"),
+    ("name", "old", "new", "sentence"),
     [
         (
             "requirements/discovery.toml",
@@ -124,7 +124,9 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
     ],
 )
-def test_a_fault_in_a_table_is_found(name: str, old: str, new: str, said: str, tree: Path) -> None:
+def test_a_fault_in_a_table_is_found(
+    name: str, old: str, new: str, sentence: str, tree: Path
+) -> None:
     """`lint` of a shipped table with `old` replaced by `new` exits with 1 and this finding.
 
     The table is restored afterwards.
@@ -138,7 +140,7 @@ def test_a_fault_in_a_table_is_found(name: str, old: str, new: str, said: str, t
     finally:
         path.write_text(text, encoding="utf-8")
 
-    assert (code, said in output) == (1, True), output
+    assert (code, sentence in output) == (1, True), output
 
 
 def test_a_clause_without_a_check_is_found_at_its_line(tree: Path) -> None:

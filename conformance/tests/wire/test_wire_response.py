@@ -114,7 +114,7 @@ def test_what_follows_a_response_is_nobodys_answer(more: bytes, pair: Pair) -> N
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "sentence"),
     [
         (b"ello\r\n\r\n", "HTTP"),
         (OK, "inside its head"),
@@ -125,29 +125,31 @@ def test_what_follows_a_response_is_nobodys_answer(more: bytes, pair: Pair) -> N
         (b"HTTP/1.1 099 \r\n\r\n", "one with the status 99"),
     ],
 )
-def test_what_is_no_head_is_said_to_be_none(raw: bytes, said: str, pair: Pair) -> None:
+def test_what_is_no_head_is_said_to_be_none(raw: bytes, sentence: str, pair: Pair) -> None:
     """An invalid, cut or too long head raises NotHttp, whose text names the defect."""
     pair[0].sendall(raw)
     pair[0].shutdown(socket.SHUT_WR)
 
-    with pytest.raises(NotHttp, match=said):
+    with pytest.raises(NotHttp, match=sentence):
         Response(pair[1])
 
 
 @pytest.mark.parametrize(
-    ("head", "said"),
+    ("head", "sentence"),
     [
         (b"Content-Length: 3", "inside its body"),
         (b"Transfer-Encoding: chunked", "chunk size"),
         (b"Content-Length: 9\r\nTransfer-Encoding: gzip, chunked", "chunk size"),
     ],
 )
-def test_a_body_that_does_not_end_is_no_whole_response(head: bytes, said: str, pair: Pair) -> None:
+def test_a_body_that_does_not_end_is_no_whole_response(
+    head: bytes, sentence: str, pair: Pair
+) -> None:
     """A body that ends too early, or has an invalid chunk size, raises NotHttp on reading it."""
     pair[0].sendall(OK + head + b"\r\n\r\n{}")
     pair[0].shutdown(socket.SHUT_WR)
 
-    with pytest.raises(NotHttp, match=said):
+    with pytest.raises(NotHttp, match=sentence):
         whole(Response(pair[1]))
 
 
@@ -181,10 +183,10 @@ def test_what_came_before_a_fault_is_read(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"), [(b"ello\r\n\r\n", "HTTP"), (OK + b"X: x\r\n" * 102 + b"\r\n", "fields")]
+    ("raw", "sentence"), [(b"ello\r\n\r\n", "HTTP"), (OK + b"X: x\r\n" * 102 + b"\r\n", "fields")]
 )
 def test_a_fault_is_raised_as_itself_while_another_is_handled(
-    raw: bytes, said: str, pair: Pair
+    raw: bytes, sentence: str, pair: Pair
 ) -> None:
     """A bad head read while another exception is handled raises NotHttp, not the other."""
     pair[0].sendall(raw)
@@ -192,7 +194,7 @@ def test_a_fault_is_raised_as_itself_while_another_is_handled(
     try:
         socket.inet_aton("another")
     except OSError:
-        with pytest.raises(NotHttp, match=said):
+        with pytest.raises(NotHttp, match=sentence):
             Response(pair[1])
 
 

@@ -128,7 +128,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Script], str]]:
-    """Yield a function that starts a server of a Script and returns its URL.
+    """Yield a function that starts a server that follows a Script, and returns its URL.
 
     All servers end with the test.
     """

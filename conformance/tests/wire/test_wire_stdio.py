@@ -43,9 +43,10 @@ NOTE = '{"jsonrpc":"2.0","method":"notifications/message"}'
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
-    """Yield a function that makes a client of a Python program; all are closed at the end.
+    """Yield a function that makes a client, unopened, of a Python program; all are closed later.
 
-    The patience of a client at each step of closing is 0.1 s.
+    It takes the program's code, which may use the functions of MCP, a transcript and a timeout in
+    seconds. The patience of a client at each step of closing is 0.1 s.
     """
     monkeypatch.setattr(program, "PATIENCE_S", 0.1)
     made: list[StdioClient] = []
