@@ -91,7 +91,8 @@ def relay(
 
     In the command, {port} is the port to serve at (its endpoint is then /mcp), {upstream_url} the
     server's URL, {upstream} its command line; without {port} the relay speaks over stdio. What it
-    changes on purpose is declared in the table [relay] of a target file.
+    changes on purpose, and that it serves HTTP+SSE, is declared in the table [relay] of a target
+    file.
     """
     options["command"] = command or None
     values = merged(outer, options)

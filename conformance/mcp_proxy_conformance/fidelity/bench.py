@@ -119,14 +119,21 @@ class RelayBench:
                 needs=(LISTED,),
             )
 
+    def needs_clients(self) -> None:
+        """Raise NotApplicable if the relay serves over stdio, where each has one client."""
+        if self.relay.target.transport == "stdio":
+            raise NotApplicable("a relay over stdio has one client")
+
     def needs_stateless(self) -> None:
         """Raise NotApplicable unless the relay serves 2026-07-28 to its clients.
 
-        It is asked by `server/discover`, once; the reason has the answer.
+        It is asked by `server/discover`, once, if it serves over streamable HTTP; the reason has
+        the answer.
         """
         if (refusal := self.through.refusal_of("stateless")) is not None:
-            asked = f"server/discover of {LATEST_STATELESS}"
-            raise NotApplicable(f"{asked} is refused: {refusal}", cause="not_declared")
+            is_asked = self.relay.target.transport == "http"
+            asked = f"server/discover of {LATEST_STATELESS} is refused: " if is_asked else ""
+            raise NotApplicable(f"{asked}{refusal}", cause="not_declared")
 
     def served(self, *wires: Wire) -> Sequence[Wire]:
         """Return the eras of clients, of all or `wires`, that the relay serves before its upstream.

@@ -12,16 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_proxy_conformance.fidelity.bench import RelayBench, repeated
-from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.upstream.relayed import Answer
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
-from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.http import HttpResponse
 from mcp_proxy_conformance.wire.jsonrpc import dumps, quoted
-from mcp_proxy_conformance.wire.stdio import StdioClient
 
 ANSWERS, IDS = "RLY.apart.answers", "RLY.up.ids"
 ENVELOPE, TOKEN = "RLY.down.envelope", "RLY.up.meta.progress-token"
@@ -55,7 +51,8 @@ def own_answers(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison(origin=EQUAL_IDS)
     bench.needs_tool("give")
-    clients = [http_client(bench.through) for _ in range(CLIENTS)]
+    bench.needs_clients()
+    clients = [bench.through.client().open() for _ in range(CLIENTS)]
     server, strange = bench.through.server, list[str]()
     for request_id in REQUEST_IDS:
         sent = [
@@ -87,7 +84,7 @@ def own_answers(bench: RelayBench) -> Comparison:
     return comparison.leaving_open([ANSWERS], strange[0]) if strange else comparison
 
 
-def _is_answered_alone(bench: RelayBench, client: Client, each: _Sent) -> bool:
+def _is_answered_alone(bench: RelayBench, client: Conversation, each: _Sent) -> bool:
     """Whether a client's call is answered when no other one is in progress."""
     alone = replace(each, case=f"{each.case}, alone")
     answer = replace(_answer(alone), delay_s=0.0, together=0)
@@ -121,7 +118,8 @@ def progress_tokens(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     bench.needs_tool("give")
-    clients = [http_client(bench.through) for _ in range(CLIENTS)]
+    bench.needs_clients()
+    clients = [bench.through.client().open() for _ in range(CLIENTS)]
     server = bench.through.server
     server.answers["tokens"] = Answer(result=b'{"content":[]}', delay_s=OVERLAP_S, together=CLIENTS)
     params = {"name": bench.through.name_of("give"), "arguments": {"case": "tokens"}}
@@ -194,37 +192,19 @@ def _answer(each: _Sent) -> Answer:
     return Answer(result=content, delay_s=OVERLAP_S, together=CLIENTS)
 
 
-def _asked(bench: RelayBench, client: Client, each: _Sent) -> Mapping[str, Any]:
+def _asked(bench: RelayBench, client: Conversation, each: _Sent) -> Mapping[str, Any]:
     """Send one client's call of `give`; return its answer's members, or {"none": the reason}."""
     params = {"name": bench.through.name_of("give"), "arguments": {"case": each.case}}
     return _posted(client, _request(each.request_id, "tools/call", params))
 
 
 def _posted(client: Conversation, body: bytes) -> Mapping[str, Any]:
-    """Send a request; return its answer's members, or {"none": why there is none}.
-
-    Raises TypeError for a conversation that is neither over HTTP nor over stdio.
-    """
+    """Send a request; return its answer's members, or {"none": why there is none}."""
     try:
-        if isinstance(client, StdioClient):
-            answer: Mapping[str, Any] = json.loads(client.exchange(body, _is_answer))
-            return answer
-        if not isinstance(client, Client):
-            raise TypeError(client)
-        response = client.post(body, until=lambda event: _is_answer(event.data))
+        answer: Mapping[str, Any] = json.loads(client.exchange(body, _is_answer))
     except (Unreachable, ProtocolFault) as fault:
         return {"none": str(fault)}
-    return _message(response)
-
-
-def _message(response: HttpResponse) -> Mapping[str, Any]:
-    """Return the members of the answer in a response; {"none": status and body} without one."""
-    texts = [event.data for event in response.events] or [response.body]
-    for text in texts:
-        if _is_answer(text):
-            answer: Mapping[str, Any] = json.loads(text)
-            return answer
-    return {"none": f"HTTP {response.status}: {response.body[:200].decode(errors='replace')}"}
+    return answer
 
 
 def _is_answer(text: bytes) -> bool:
@@ -251,12 +231,3 @@ def _text(answer: Mapping[str, Any]) -> str:
     """Return an answer as JSON text in which neither letters nor quotation marks are escaped."""
     text = json.dumps(answer, ensure_ascii=False)
     return text.replace('\\"', '"')
-
-
-def http_client(side: Side) -> Client:
-    """Return a new client with a session; NotApplicable if that way is over stdio."""
-    client = side.client()
-    if not isinstance(client, Client):
-        raise NotApplicable("a relay over stdio has one client")
-    client.open()
-    return client

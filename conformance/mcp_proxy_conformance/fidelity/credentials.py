@@ -20,7 +20,7 @@ from mcp_proxy_conformance.upstream.relayed import Refusing
 from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
-from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
@@ -97,7 +97,7 @@ def _token(bench: RelayBench) -> str:
     return bench.facts.clients[0] if bench.facts.clients else CLIENT_TOKEN
 
 
-def _arrivals(bench: RelayBench) -> tuple[Client, Sequence[Arrival]]:
+def _arrivals(bench: RelayBench) -> tuple[Conversation, Sequence[Arrival]]:
     """Have a client with credentials list and call; return (the client, what arrives meanwhile).
 
     Raises NotApplicable over stdio, where a client has no headers; Inconclusive if the relay does
@@ -105,9 +105,9 @@ def _arrivals(bench: RelayBench) -> tuple[Client, Sequence[Arrival]]:
     """
     bench.needs_tool("echo")
     headers = {AUTHORIZATION: f"Bearer {_token(bench)}", **OTHERS}
-    client, journal = bench.through.client(headers), bench.through.server.journal
-    if not isinstance(client, Client):
+    if bench.relay.target.transport == "stdio":
         raise NotApplicable("a client over stdio has no headers")
+    client, journal = bench.through.client(headers), bench.through.server.journal
     mark = journal.mark()
     try:
         bench.through.list_anew(client)

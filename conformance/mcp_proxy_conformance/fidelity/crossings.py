@@ -170,11 +170,12 @@ def cancelled_beside(bench: RelayBench) -> Comparison:
 def doubled(bench: RelayBench) -> Comparison:
     """Open two streams of one client; have the upstream log, and tell of changed tools.
 
-    No message may come on both. Raises NotApplicable over stdio, or if nothing arrives.
+    No message may come on both. Raises NotApplicable unless it is over streamable HTTP, or if
+    nothing arrives.
     """
     needs_messages(bench)
-    if not bench.relay.command_line.url:
-        raise NotApplicable("a client over stdio has one stream")
+    if bench.relay.target.transport != "http":
+        raise NotApplicable("a client has several streams over streamable HTTP alone")
     comparison = Comparison()
     server = bench.through.server
     with closing(connected(bench, bench.through)) as client:

@@ -18,13 +18,14 @@ from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.deadline import Deadline
+from mcp_proxy_conformance.wire.event_stream import EventStream
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.http import Http, HttpResponse
+from mcp_proxy_conformance.wire.http import STREAM, Http, HttpResponse
 from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id
 from mcp_proxy_conformance.wire.program import Program
 from mcp_proxy_conformance.wire.response import Event
-from mcp_proxy_conformance.wire.session import SESSION_ID, STREAM
-from mcp_proxy_conformance.wire.transcript import Transcript
+from mcp_proxy_conformance.wire.session import SESSION_ID
+from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
 TIMEOUT_S, LISTENS_S, WHOLE_S = 10.0, 60.0, 3.0
 OPENS_S, LOOK_S, AFTER_S = 1.0, 0.05, 0.1
@@ -179,6 +180,65 @@ class OverHttp:
         finally:
             self._running.discard(http)
             http.close()
+
+
+class OverSse:
+    """HTTP+SSE: one stream has everything that arrives, and each message is posted."""
+
+    def __init__(
+        self, url: str, transcript: Transcript, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """Send nothing yet; `headers` go with every request."""
+        self._stream = EventStream(url, transcript, headers or {}, self._keep)
+        self._take: Take = _ignored
+        self._refusal = ""
+
+    @property
+    def revision(self) -> str:
+        """The revision that requests state."""
+        return self._stream.revision
+
+    @revision.setter
+    def revision(self, agreed: str) -> None:
+        self._stream.revision = agreed
+
+    def begin(self, take: Take) -> None:
+        """Open the stream, and hand what arrives to `take`; a failure is returned by `send`."""
+        self._take = take
+        try:
+            self._stream.open(TIMEOUT_S)
+        except (Unreachable, ProtocolFault) as fault:
+            self._refusal = str(fault)
+
+    def send(
+        self, body: bytes, note: str, is_over: Callable[[], bool] | None = None, *,
+        whole: bool = False,
+    ) -> str:  # fmt: skip
+        """Post a message; with `is_over` wait until that holds, for ten seconds at most.
+
+        With `whole`, what follows within 0.1 s is taken too. Return why there may be no answer.
+        """
+        try:
+            if not self._refusal:
+                self._stream.post(body, note=note, timeout=TIMEOUT_S)
+        except (Unreachable, ProtocolFault) as fault:
+            return str(fault)
+        if is_over is not None and not self._refusal:
+            poll(lambda: is_over() or self._stream.fault is not None, bool, TIMEOUT_S)
+            time.sleep(AFTER_S if whole else 0)
+        return self._refusal or "no answer in time"
+
+    def listen(self) -> None:
+        """Do nothing: the one stream has everything."""
+
+    def close(self) -> None:
+        """End the stream."""
+        self._stream.close()
+
+    def _keep(self, received: Message | None) -> None:
+        """Take a message of the stream."""
+        if received is not None:
+            self._take(received.raw, 0)
 
 
 class OverStdio:

@@ -14,7 +14,6 @@ from typing import Any
 
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.bench import RelayBench
-from mcp_proxy_conformance.fidelity.clients_apart import http_client
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
 from mcp_proxy_conformance.fidelity.offers import TELLING, WHOSE, notification
 from mcp_proxy_conformance.fidelity.side import Side
@@ -25,11 +24,12 @@ from mcp_proxy_conformance.upstream.relayed import digest
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.http import Http, HttpResponse
+from mcp_proxy_conformance.wire.http import STREAM, Http, HttpResponse
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 from mcp_proxy_conformance.wire.response import Event
-from mcp_proxy_conformance.wire.session import ACKNOWLEDGED, NOT_FOUND, SESSION_ID, STREAM
+from mcp_proxy_conformance.wire.session import ACKNOWLEDGED, NOT_FOUND, SESSION_ID
 
 UNKNOWN, REPLAY = "RLY.apart.session.unknown", "RLY.apart.session.replay"
 CURSOR, FOREIGN = "RLY.apart.session.cursor", "RLY.apart.session.foreign"
@@ -38,6 +38,7 @@ NO_CLIENTS = (
     "the relay declares no credentials of clients; to have it judged, write the bearer tokens of"
     " two users into `clients` of [relay]"
 )
+NO_ID = "over HTTP+SSE a session is one stream, which has no id and is not resumed"
 ENDS_S = 10.0
 STREAMS = ("a resumed stream", "another stream")
 """Ids and progress tokens of two calls of one client, whose streams are resumed."""
@@ -68,7 +69,7 @@ def replayed(bench: RelayBench) -> Comparison:
     """
     needs_messages(bench)
     comparison = Comparison()
-    client, other = http_client(bench.through), http_client(bench.through)
+    client, other = (_over_http(bench, bench.through) for _ in STREAMS)
     streams = [_streamed(bench, client, name) for name in STREAMS]
     resumable = next((at for at, event in enumerate(streams[0][:-1]) if event.id), None)
     if resumable is None:
@@ -94,6 +95,7 @@ def cursors(bench: RelayBench) -> Comparison:
     Inconclusive if the direct way does not show different ones.
     """
     bench.listing()
+    bench.needs_clients()
     own, shown = (_crossed(side) for side in (bench.direct, bench.through))
     if own.foreign or not own.differs:
         raise Inconclusive("the direct way does not keep the lists of two clients apart")
@@ -118,6 +120,8 @@ def foreign(bench: RelayBench) -> Comparison:
     """
     owner = _of_user(bench, 0)
     _of_user(bench, 1)
+    if not isinstance(owner, Client):
+        raise NotApplicable(NO_ID)
     if bench.facts.stateless or owner.session is None:
         raise NotApplicable("the relay gives its clients no sessions")
     needs_messages(bench)
@@ -190,7 +194,7 @@ def tasks(bench: RelayBench) -> Comparison:
     """
     users = [_of_user(bench, number) for number in (0, 1)]
     needs_messages(bench)
-    own = _other_tasks(bench.direct, [http_client(bench.direct) for _ in users])
+    own = _other_tasks(bench.direct, [bench.direct.client() for _ in users])
     if own is None or any(own.values()):
         raise Inconclusive("the direct way does not keep tasks apart")
     shown = _other_tasks(bench.through, users)
@@ -205,7 +209,7 @@ def tasks(bench: RelayBench) -> Comparison:
     return comparison
 
 
-def _other_tasks(side: Side, users: Sequence[Client]) -> Mapping[str, bool] | None:
+def _other_tasks(side: Side, users: Sequence[Conversation]) -> Mapping[str, bool] | None:
     """Begin a task as the first user; return by method whether it is shown to the second.
 
     None if it is not shown to the first.
@@ -225,7 +229,7 @@ def _other_tasks(side: Side, users: Sequence[Client]) -> Mapping[str, bool] | No
     return {**shown, "tasks/list": str(own_id) in str(exact_json.plain(listed.value))}
 
 
-def _of_user(bench: RelayBench, number: int) -> Client:
+def _of_user(bench: RelayBench, number: int) -> Conversation:
     """Return a client with a session and the credentials of the first (0) or second user.
 
     Raises NotApplicable without declared clients, over stdio, or if any credentials will do;
@@ -233,8 +237,7 @@ def _of_user(bench: RelayBench, number: int) -> Client:
     """
     if not bench.facts.clients:
         raise NotApplicable(NO_CLIENTS, cause="not_declared")
-    if not bench.relay.command_line.url:
-        raise NotApplicable("a relay over stdio has one client")
+    bench.needs_clients()
     try:
         bench.through.client({AUTHORIZATION: "Bearer of-nobody-known"}).open()
     except (Unreachable, ProtocolFault):
@@ -244,18 +247,26 @@ def _of_user(bench: RelayBench, number: int) -> Client:
     return _served(bench, bench.user(number))
 
 
-def _served(bench: RelayBench, headers: Mapping[str, str]) -> Client:
+def _served(bench: RelayBench, headers: Mapping[str, str]) -> Conversation:
     """Return a client with a session and these headers.
 
     Raises NotApplicable over stdio, Inconclusive if it is not served.
     """
+    bench.needs_clients()
     client = bench.through.client(headers)
-    if not isinstance(client, Client):
-        raise NotApplicable("a relay over stdio has one client")
     try:
         client.open()
     except (Unreachable, ProtocolFault) as fault:
         raise Inconclusive(f"the relay does not serve a client with a token: {fault}") from None
+    return client
+
+
+def _over_http(bench: RelayBench, side: Side) -> Client:
+    """Return a new client with a session; NotApplicable unless it is over streamable HTTP."""
+    bench.needs_clients()
+    client = side.client().open()
+    if not isinstance(client, Client):
+        raise NotApplicable(NO_ID)
     return client
 
 
@@ -270,7 +281,7 @@ def _status_after_end(bench: RelayBench, side: Side) -> int:
 
     Raises NotApplicable if there is no session, or it cannot be ended.
     """
-    client = http_client(side)
+    client = _over_http(bench, side)
     if client.session is None:
         raise NotApplicable("the relay gives its clients no sessions")
     ending = _exchanged(bench, client, "DELETE")
@@ -369,7 +380,7 @@ class _Crossed:
 
 def _crossed(side: Side) -> _Crossed:
     """List as two clients, and use the cursors of the first as the second."""
-    first, second = http_client(side), http_client(side)
+    first, second = side.client(), side.client()
     lists = [side.list_anew(client) for client in (first, second)]
     own, pages, foreign = _described(lists[1].tools), 0, set[str]()
     for cursor in lists[0].cursors:

@@ -97,6 +97,10 @@ class Side:
                 self._refusals[wire] = None
         return self._refusals[wire]
 
+    def expect_refusal(self, wire: Wire, refusal: str) -> None:
+        """Take that for why this way does not serve clients of an era, without asking."""
+        self._refusals[wire] = refusal
+
     def client(
         self, headers: Mapping[str, str] | None = None, wire: Wire | None = None
     ) -> Conversation:

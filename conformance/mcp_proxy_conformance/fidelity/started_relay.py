@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mcp_proxy_conformance.catalogue.relay_case import RelayCase
-from mcp_proxy_conformance.fidelity.listening_client import Carrier, OverHttp, OverStdio
+from mcp_proxy_conformance.fidelity.listening_client import Carrier, OverHttp, OverSse, OverStdio
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import StatelessClient
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted
@@ -23,6 +23,7 @@ from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server
 from mcp_proxy_conformance.wire.client import Client, Wire
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.sse import SseClient
 from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
@@ -42,6 +43,8 @@ NO_SEVERAL = (
     "the relay has one upstream; to have it judged with two, name them by {upstream_url_2} or"
     " {upstream_2} in the command line `several` of [relay]"
 )
+NAMES = {"stdio": "stdio", "sse": "HTTP+SSE"}
+"""Transports over which the suite is no client of 2026-07-28, as a reason names them."""
 EMPTY = Relayed(pages={None: Page(entries=())})
 
 
@@ -161,6 +164,9 @@ class StartedRelay:
             second = _reached(self.second, SECOND_KEY, SECOND_TOKEN)
         self.command_line = command_line(self.target, first, second)
         self.through = Side(behind, self._to_relay, self.target.facts.prefix)
+        if (transport := self.target.transport) in NAMES:
+            why = f"the relay serves over {NAMES[transport]}, where the suite has a handshake"
+            self.through.expect_refusal("stateless", why)
         deadline = time.monotonic() + self.target.ready_s
         folder.mkdir(parents=True, exist_ok=True)
         if self._process is not None:
@@ -190,13 +196,16 @@ class StartedRelay:
     def _to_relay(self, headers: Mapping[str, str], wire: Wire) -> Conversation:
         """Return a client of the relay; one over stdio has a relay of its own, and no headers.
 
-        ProtocolFault for the stateless era over stdio, which the suite does not speak.
+        ProtocolFault for the stateless era over another transport than streamable HTTP.
         """
-        if self.command_line.url:
-            shown = self.target.facts.shown() | dict(headers)
-            return self._client(self.command_line.url, shown, wire)
+        transport, url = self.target.transport, self.command_line.url
+        shown = self.target.facts.shown() | dict(headers)
+        if transport == "http":
+            return self._client(url, shown, wire)
         if wire == "stateless":
-            raise ProtocolFault("handshake", "a relay that serves HTTP", "one over stdio")
+            raise ProtocolFault("handshake", "a relay of streamable HTTP", NAMES[transport])
+        if transport == "sse":
+            return SseClient(url, transcript=self.transcript, headers=shown, timeout=TIMEOUT_S)
         return StdioClient(
             self.command_line.words, env=self._env, transcript=self.transcript, timeout=TIMEOUT_S
         )
@@ -217,9 +226,12 @@ class StartedRelay:
 
     def carrier(self, side: Side) -> Carrier:
         """Return a new transport of a client to a way; one over stdio has a relay of its own."""
-        url = self.command_line.url if side is self.through else side.server.url
-        if url:
-            shown = self.target.facts.shown() if side is self.through else {}
+        if side is not self.through:
+            return OverHttp(side.server.url, self.transcript)
+        url, shown = self.command_line.url, self.target.facts.shown()
+        if self.target.transport == "sse":
+            return OverSse(url, self.transcript, shown)
+        if self.target.transport == "http":
             return OverHttp(url, self.transcript, shown)
         return OverStdio(self.command_line.words, self._env, self.transcript)
 

@@ -11,10 +11,10 @@ from mcp_proxy_conformance.fidelity.listening_client import Received
 from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.http import Http, HttpResponse
+from mcp_proxy_conformance.wire.http import STREAM, Http, HttpResponse
 from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id, request
 from mcp_proxy_conformance.wire.response import Event
-from mcp_proxy_conformance.wire.session import STREAM, overridden
+from mcp_proxy_conformance.wire.session import overridden
 from mcp_proxy_conformance.wire.transcript import Transcript
 
 TIMEOUT_S, LISTENS_S = 10.0, 60.0

@@ -17,6 +17,7 @@ from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.http import STREAM
 from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id, request
 from mcp_proxy_conformance.wire.revisions import (
     INVALID_PARAMS,
@@ -27,7 +28,6 @@ from mcp_proxy_conformance.wire.revisions import (
     header_value,
     stateless_headers,
 )
-from mcp_proxy_conformance.wire.session import STREAM
 
 VERSION, STATELESS = "RLY.era.tools.version", "RLY.era.call.stateless"
 FORM, RESERVED = "RLY.era.error.form", "RLY.era.error.reserved"

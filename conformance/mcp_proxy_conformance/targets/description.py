@@ -15,7 +15,13 @@ import msgspec
 from mcp_proxy_conformance.catalogue.bounded import nests_deeper, read_toml
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface, ToolTemplate
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES, UpstreamPlace
-from mcp_proxy_conformance.targets.relay import PLACEHOLDERS, SECOND, SHORTEST_TOKEN, RelayFacts
+from mcp_proxy_conformance.targets.relay import (
+    PLACEHOLDERS,
+    PORT,
+    SECOND,
+    SHORTEST_TOKEN,
+    RelayFacts,
+)
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -328,6 +334,11 @@ def _check_relay(described: Description, place: str) -> None:
             " a URL, or {upstream} where it takes a command line"
         )
     facts = described.relay or RelayFacts()
+    if described.command and facts.transport == "sse" and PORT not in str(described.command):
+        raise BadTarget(
+            f"{place}: a relay over HTTP+SSE serves at a port; put {{port}} where its command takes"
+            " one"
+        )
     several, clients = facts.several, facts.clients
     if clients and (len({*clients}) < 2 or min(map(len, clients)) < SHORTEST_TOKEN):  # noqa: PLR2004
         raise BadTarget(

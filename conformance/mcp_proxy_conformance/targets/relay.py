@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -43,10 +43,17 @@ PLACEHOLDERS = (UPSTREAM, UPSTREAM_URL)
 """One of them has to be in the command line of a relay."""
 
 
+Transport = Literal["http", "sse", "stdio"]
+"""Streamable HTTP, HTTP+SSE of 2024-11-05, or the standard streams of a program."""
+ENDPOINTS = {"http": "http://127.0.0.1:{port}/mcp", "sse": "http://127.0.0.1:{port}/sse"}
+"""The endpoint of a relay that declares none, by transport."""
+
+
 class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a relay declares of itself, the table `relay` of a target file.
 
-    `url` is its endpoint, in which `{port}` is its port. The rest are deliberate differences:
+    `transport` is the one that it serves, of those over HTTP, and `url` its endpoint, in which
+    `{port}` is its port; empty is that of `ENDPOINTS`. The rest are deliberate differences:
     `prefix` stands before each tool's name, `pages_joined` listings come as one page, `filters` are
     tools that it leaves out, `forwards` the client's headers that it sends on; no request or no
     notification of the upstream reaches its client; and it keeps no sessions (`stateless`).
@@ -54,7 +61,8 @@ class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     tokens of two users, of which its clients show one.
     """
 
-    url: str = "http://127.0.0.1:{port}/mcp"
+    transport: Literal["http", "sse"] = "http"
+    url: str = ""
     prefix: str = ""
     pages_joined: bool = False
     filters: tuple[str, ...] = ()
@@ -84,9 +92,9 @@ class RelayTarget(Target):
     case: RelayCase | None = None
 
     @property
-    def over_stdio(self) -> bool:
-        """Whether its client speaks to it over its standard streams: no word has a port."""
-        return not any(PORT in word for word in self.command)
+    def transport(self) -> Transport:
+        """How its client speaks to it: as declared or, if no word has a port, over stdio."""
+        return self.facts.transport if any(PORT in word for word in self.command) else "stdio"
 
     @property
     def of_several(self) -> tuple[str, ...]:
@@ -153,7 +161,7 @@ def command_line(target: RelayTarget, first: Reached, second: Reached | None = N
     words: list[str] = []
     for word in command:
         words += whole[word] if word in whole else [_filled(word, values)]
-    url = _filled(target.facts.url, values) if port else ""
+    url = _filled(target.facts.url or ENDPOINTS[target.facts.transport], values) if port else ""
     return CommandLine(words=tuple(words), url=url)
 
 

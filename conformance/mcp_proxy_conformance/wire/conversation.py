@@ -10,7 +10,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcp_proxy_conformance.wire.held_answers import Held
 
@@ -43,6 +43,12 @@ class Carrier(Protocol):
         """Send a notification, params already encoded; no answer is returned.
 
         Raises Unreachable if it cannot be sent in `timeout` seconds.
+        """
+
+    def exchange(self, body: bytes, until: Callable[[bytes], bool], timeout: float) -> bytes:
+        """Send a message as it is, and return the first one after it that `until` accepts.
+
+        Raises Unreachable without one in `timeout` seconds, ProtocolFault if it is refused.
         """
 
     def granted(self, reply: Reply, revision: str) -> None:
@@ -82,6 +88,11 @@ class Conversation:
     def revision(self) -> str:
         """The revision that was agreed on; empty before that."""
         return self._carrier.revision
+
+    @property
+    def session(self) -> str | None:
+        """The id of the session, None if the target issued none, or none is open."""
+        return None
 
     @property
     def server(self) -> ServerInfo:
@@ -162,6 +173,15 @@ class Conversation:
         """
         self.open()
         self._carrier.tell(method, _bytes(params, raw_params), self.timeout)
+
+    def exchange(self, body: bytes, until: Callable[[bytes], bool]) -> bytes:
+        """Send a message as it is, in the session, opened if needed; return what `until` accepts.
+
+        That is the first message after it that does. Raises Unreachable without one in the
+        conversation's seconds, ProtocolFault if it is refused.
+        """
+        self.open()
+        return self._carrier.exchange(body, until, self.timeout)
 
     def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None

@@ -45,6 +45,10 @@ class Deadline:
         """Return the seconds since the deadline was set."""
         return time.monotonic() - self._began
 
+    def extend(self, seconds: float) -> None:
+        """End the deadline in `seconds`, if that is later."""
+        self._ends = max(self._ends, time.monotonic() + seconds)
+
     def shorten(self, seconds: float) -> None:
         """End the deadline in `seconds`, if that is sooner."""
         self._ends = min(self._ends, time.monotonic() + seconds)

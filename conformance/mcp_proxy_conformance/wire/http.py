@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from mcp_proxy_conformance.wire.connection import DIRECT, Dialing, within_origin
 from mcp_proxy_conformance.wire.deadline import Deadline, DeadlineSocket
 from mcp_proxy_conformance.wire.faults import Phase, ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.response import Closed, Event, EventReader, NotHttp, Response
+from mcp_proxy_conformance.wire.response import (
+    BrokenOff,
+    Closed,
+    Event,
+    EventReader,
+    NotHttp,
+    Response,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
+    from mcp_proxy_conformance.verdict.cited import Direction, Headers
     from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
 MAX_BODY = 16 << 20
 """The most bytes of one answer; a longer one is not read and not judged."""
 GRACE = 0.05
 """Seconds in which a stream may end after its answer, so that the connection can be kept."""
+QUIET_S = 3600.0
+"""Seconds without a byte after which a stream that is listened to counts as ended."""
+REFUSAL_S = 1.0
+"""Seconds in which the first bytes of an answer may come that is not a stream."""
+OK, STREAM = 200, "text/event-stream"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +189,60 @@ class Http:
             self.url = place
         return self._exchanged(method, body, headers, note=note, deadline=deadline, until=until)
 
+    def events(
+        self, headers: Sequence[tuple[str, str]], *, note: str, timeout: float
+    ) -> Generator[tuple[Event, Message], None, NoReturn]:
+        """GET an event stream on a new connection; yield each event, with its record, as it comes.
+
+        It never ends of itself. Its first bytes have `timeout` seconds, later ones an hour.
+
+        Raises:
+            Unreachable: It cannot be opened, ends, or is late.
+            ProtocolFault: The answer is not an event stream, or 16 MiB of it are not an event.
+        """
+        self.close()
+        deadline, media = Deadline(timeout), ""
+        all_headers = (("Host", self._authority), *headers)
+        line = f"GET {self._target}"
+        self._record("sent", b"", f"{line} {note}".rstrip(), all_headers)
+        try:
+            response = self._begin(deadline, "GET", b"", all_headers)
+            media = (response.header("content-type") or "").partition(";")[0].strip().lower()
+            if response.status != OK or media != STREAM:
+                deadline.shorten(REFUSAL_S)
+                body = b""
+                with contextlib.suppress(OSError, NotHttp):
+                    body = response.piece()
+                observed = f"HTTP {response.status}, {media or 'no content'}"
+                self._record(
+                    "received", body, f"{line} {response.status} {media}", response.headers
+                )
+                raise ProtocolFault(
+                    "http", "an event stream", observed, body, status=response.status
+                )
+            reader, size = EventReader(), 0
+            while piece := response.piece():
+                if (size := size + len(piece)) > MAX_BODY:
+                    raise ProtocolFault("size", f"at most {MAX_BODY} bytes of an event", "more")
+                for event in reader.feed(piece):
+                    size = 0
+                    yield (
+                        event,
+                        self._record(
+                            "received", event.data, f"{line} 200 {event.event}", response.headers
+                        ),
+                    )
+                deadline.extend(QUIET_S)
+        except BrokenOff:
+            pass
+        except OSError as error:
+            raise self._unreachable(error, deadline) from None
+        except NotHttp as error:
+            raise ProtocolFault("http", "a whole HTTP response", str(error)) from None
+        finally:
+            self.close()
+        raise Unreachable(self.url, "read", "the stream ended", deadline.spent())
+
     def _exchanged(
         self,
         method: str,
@@ -195,13 +263,8 @@ class Http:
             self.close()
         while True:
             kept = self._sock is not None
-            sent = self._transcript.record(
-                edge="client",
-                direction="sent",
-                peer=self.url,
-                raw=body,
-                note=f"{method} {self._target} {note}".rstrip(),
-                headers=all_headers,
+            sent = self._record(
+                "sent", body, f"{method} {self._target} {note}".rstrip(), all_headers
             )
             try:
                 response = self._begin(deadline, method, body, all_headers)
@@ -211,8 +274,7 @@ class Http:
                 self.close()
                 if kept and unanswered and not isinstance(error, TimeoutError):
                     continue
-                reason = _reason(error)
-                raise Unreachable(self.url, self._phase, reason, deadline.spent()) from None
+                raise self._unreachable(error, deadline) from None
             except NotHttp as error:
                 self.close()
                 raise ProtocolFault("http", "a whole HTTP response", str(error)) from None
@@ -269,14 +331,8 @@ class Http:
             note = ""
         finally:
             raw = body.raw
-            received = self._transcript.record(
-                edge="client",
-                direction="received",
-                peer=self.url,
-                raw=raw,
-                note=f"{method} {self._target} {response.status} {media} {note}".rstrip(),
-                headers=headers,
-            )
+            line = f"{method} {self._target} {response.status} {media} {note}".rstrip()
+            received = self._record("received", raw, line, headers)
             if not whole or not response.keeps or _last(sent.headers):
                 self.close()
         return HttpResponse(
@@ -289,6 +345,16 @@ class Http:
             seconds=body.seconds,
             sent=sent,
             received=received,
+        )
+
+    def _unreachable(self, error: OSError, deadline: Deadline) -> Unreachable:
+        """Return the fault of a connection that failed, in the phase that was reached."""
+        return Unreachable(self.url, self._phase, _reason(error), deadline.spent())
+
+    def _record(self, direction: Direction, raw: bytes, note: str, headers: Headers) -> Message:
+        """Record one message in the transcript, and return it."""
+        return self._transcript.record(
+            edge="client", direction=direction, peer=self.url, raw=raw, note=note, headers=headers
         )
 
 

@@ -110,6 +110,10 @@ class NotHttp(Exception):
     """The response is not HTTP/1, or incomplete; the message gives the defect."""
 
 
+class BrokenOff(NotHttp):
+    """The connection ended inside the body of the response."""
+
+
 class Closed(ConnectionResetError):
     """The connection was closed before a byte of an answer."""
 
@@ -160,13 +164,14 @@ class Response:
         A body without length or chunks ends with the connection.
 
         Raises:
-            NotHttp: The connection ended before the body did, or a chunk is invalid.
+            BrokenOff: The connection ended before the body did.
+            NotHttp: A chunk is invalid.
             OSError: The connection failed, or the deadline has passed.
         """
         while not self._pieces and not self._done:
             if not self._fed():
                 if self._sized:
-                    raise NotHttp("one that ended inside its body")
+                    raise BrokenOff("one that ended inside its body")
                 self._done = True
         body = b"".join(self._pieces)
         self._pieces.clear()

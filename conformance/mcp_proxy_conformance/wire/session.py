@@ -13,7 +13,7 @@ from mcp_proxy_conformance.wire.connection import DIRECT, Dialing
 from mcp_proxy_conformance.wire.conversation import refused
 from mcp_proxy_conformance.wire.deadline import Deadline, Overdue
 from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable
-from mcp_proxy_conformance.wire.http import Http, check_header
+from mcp_proxy_conformance.wire.http import OK, STREAM, Http, check_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 CLOSE_TIMEOUT = 1.0
 PAUSE_S = 0.05
 """Seconds before a stream is resumed, if it sets no longer `retry`; doubled if nothing arrived."""
-SESSION_ID, STREAM = "Mcp-Session-Id", "text/event-stream"
-OK, NOT_FOUND = 200, 404
+SESSION_ID, NOT_FOUND = "Mcp-Session-Id", 404
 ACKNOWLEDGED = range(200, 300)
 _SESSION_ID = re.compile(r"[\x21-\x7e]+")
 _STANDING = [
@@ -153,6 +152,18 @@ class Session:
         """
         wanted = overridden(self._headers("", None), headers)
         return self._http.exchange("POST", body, wanted, note="raw", timeout=timeout, until=until)
+
+    def exchange(self, body: bytes, until: Callable[[bytes], bool], timeout: float) -> bytes:
+        """Post a message as it is, and return the first one of its response that `until` accepts.
+
+        Raises Unreachable without a whole response, ProtocolFault if that has none.
+        """
+        answer = self.post(body, {}, timeout, lambda event: until(event.data))
+        texts = [event.data for event in answer.events] or [answer.body]
+        if (accepted := next(filter(until, texts), None)) is None:
+            observed = f"HTTP {answer.status}"
+            raise ProtocolFault("http", "an answer", observed, answer.body, status=answer.status)
+        return accepted
 
     def granted(self, reply: Reply, revision: str) -> None:
         """Store the revision, and the session's id if any, from the handshake's answer.

@@ -42,13 +42,6 @@ class StdioClient(Conversation):
         revision = self._lines.revision
         return f"handshake {revision} (stdio)" if revision else "unopened"
 
-    def exchange(self, line: bytes, until: Callable[[bytes], bool]) -> bytes:
-        """Send a line as it is, and return the first line after it that `until` accepts.
-
-        Raises Unreachable if the program ends or the seconds of a request pass.
-        """
-        return self._lines.exchange(line, until, self._seconds(None))
-
 
 class Lines:
     """Carrier that sends each message as one line to a program, started on first use."""
@@ -91,14 +84,14 @@ class Lines:
             before=awaited.before,
         )
 
-    def exchange(self, line: bytes, until: Callable[[bytes], bool], timeout: float) -> bytes:
+    def exchange(self, body: bytes, until: Callable[[bytes], bool], timeout: float) -> bytes:
         """Send a line as it is, and return the first line after it that `until` accepts.
 
         Raises Unreachable if the program ends or `timeout` seconds pass.
         """
         deadline = Deadline(timeout)
         program = self._running()
-        program.write(line, "a line as it is")
+        program.write(body, "a line as it is")
         while not until(received := program.hear(deadline).raw):
             pass
         return received

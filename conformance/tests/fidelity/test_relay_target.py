@@ -31,7 +31,7 @@ def test_a_relay_with_a_port_has_a_url() -> None:
     filled = command_line(target, Reached(command=[], url="u", token=""))
 
     assert filled.url == f"http://127.0.0.1:{filled.words[2]}/other"
-    assert not target.over_stdio
+    assert target.transport == "http"
 
 
 def test_a_relay_of_two_upstreams_has_a_command_line_of_its_own() -> None:

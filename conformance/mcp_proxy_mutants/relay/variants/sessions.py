@@ -12,6 +12,7 @@ from mcp_proxy_mutants.relay.mutant import relay_variant
 from mcp_proxy_mutants.relay.mutants.clients import shared_answers
 from mcp_proxy_mutants.relay.mutants.credentials import forwards_credentials
 from mcp_proxy_mutants.relay.mutants.sessions import FORWARDING, USERS, guarded
+from mcp_proxy_mutants.relay.over_sse import OverSse
 from mcp_relay_reference.remote import Unreachable
 
 WAITS_S = 40.0
@@ -151,6 +152,14 @@ VARIANTS = (
         "relay-without-authorization",
         "RLY.apart.session.cursor",
         make=_fetched_ahead,
+    ),
+    relay_variant(
+        "relay-serves-sse",
+        "Clients are served over HTTP+SSE, with a token, and each has one stream.",
+        "relay-serves-sse",
+        front=lambda remote: OverSse(remote, guarded),
+        transport="sse",
+        clients=USERS,
     ),
     relay_variant(
         "relay-waits-for-the-dead",

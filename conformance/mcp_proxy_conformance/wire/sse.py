@@ -1,0 +1,148 @@
+"""The client over HTTP+SSE (2024-11-05): one stream of messages, and a POST for each request."""
+
+from __future__ import annotations
+
+import queue
+from typing import TYPE_CHECKING
+
+from mcp_proxy_conformance.wire import jsonrpc
+from mcp_proxy_conformance.wire.awaited_answer import Awaited
+from mcp_proxy_conformance.wire.conversation import Conversation
+from mcp_proxy_conformance.wire.deadline import Deadline, Overdue
+from mcp_proxy_conformance.wire.event_stream import EventStream
+from mcp_proxy_conformance.wire.faults import Unreachable
+from mcp_proxy_conformance.wire.reply import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcp_proxy_conformance.wire.transcript import Message, Transcript
+
+
+class SseClient(Conversation):
+    """A conversation over HTTP+SSE with one endpoint, on the handshake wire."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        transcript: Transcript,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 10.0,
+        name: str = "mcp-proxy-conformance",
+    ) -> None:
+        """Connect to nothing yet; `url` is that of the stream, the rest as for `Client`."""
+        self._posts = Posts(url, transcript=transcript, headers=dict(headers or {}), name=name)
+        super().__init__(self._posts, timeout)
+
+    @property
+    def wire(self) -> str:
+        """The wire in use, such as `handshake 2024-11-05 (sse)`, or `unopened`."""
+        revision = self._posts.revision
+        return f"handshake {revision} (sse)" if revision else "unopened"
+
+
+class Posts:
+    """Carrier that posts each message, and hears all others on one stream, opened on first use."""
+
+    def __init__(
+        self, url: str, *, transcript: Transcript, headers: Mapping[str, str], name: str
+    ) -> None:
+        """Keep how the stream is opened; the first message opens it."""
+        self.name = name
+        self.revision = ""
+        self._url, self._transcript, self._own = url, transcript, headers
+        self._heard: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._stream: EventStream | None = None
+        self._late: set[int | str | None] = set()
+
+    def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
+        """Send a request and return its answer; messages that came meanwhile are in the reply.
+
+        Late answers to abandoned requests are skipped. Raises Unreachable if the stream ends or
+        `timeout` seconds pass, ProtocolFault for a refused POST or an invalid message.
+        """
+        deadline = Deadline(timeout)
+        request_id = jsonrpc.fresh_id()
+        awaited = Awaited(request_id, self._late)
+        self._late.add(request_id)  # until its answer arrives
+        received = sent = self._posted(
+            jsonrpc.request(method, params, request_id), method, deadline
+        )
+        while (envelope := awaited.envelope()) is None:
+            received = self._hear(deadline)
+            awaited.take_message(received.raw)
+        self._late.discard(request_id)
+        return Reply(
+            envelope=envelope,
+            status=0,
+            headers=(),
+            seconds=deadline.spent(),
+            sent=sent,
+            received=received,
+            before=awaited.before,
+        )
+
+    def exchange(self, body: bytes, until: Callable[[bytes], bool], timeout: float) -> bytes:
+        """Send a message as it is, and return the first one after it that `until` accepts.
+
+        Raises as `ask` does.
+        """
+        deadline = Deadline(timeout)
+        self._posted(body, "raw", deadline)
+        while not until(received := self._hear(deadline).raw):
+            pass
+        return received
+
+    def tell(self, method: str, params: bytes | None, timeout: float) -> None:
+        """Send a notification; raises Unreachable or ProtocolFault unless it is acknowledged."""
+        self._posted(jsonrpc.request(method, params, None), method, Deadline(timeout))
+
+    def granted(self, reply: Reply, revision: str) -> None:
+        """Store the revision from the handshake; the session is the stream."""
+        del reply
+        self.revision = revision
+        if self._stream is not None:
+            self._stream.revision = revision
+
+    def forget(self) -> None:
+        """Clear the revision; the stream is kept."""
+        self.revision = ""
+
+    def end(self, timeout: float) -> None:
+        """End the stream, if it is open, and clear the revision; never raises."""
+        del timeout
+        stream, self._stream = self._stream, None
+        self.forget()
+        if stream is not None:
+            stream.close()
+
+    def _posted(self, body: bytes, note: str, deadline: Deadline) -> Message:
+        """Post a message, after opening the stream if needed; drop what has come before.
+
+        Return the record of the message. Raises the stream's fault if that has ended.
+        """
+        try:
+            if self._stream is None:
+                self._heard = queue.SimpleQueue()
+                self._stream = EventStream(self._url, self._transcript, self._own, self._heard.put)
+                self._stream.open(deadline.left())
+            while not self._heard.empty():
+                self._hear(deadline)
+            return self._stream.post(body, note=note, timeout=deadline.left())
+        except Overdue as error:
+            raise Unreachable(self._url, "send", str(error), deadline.spent()) from None
+
+    def _hear(self, deadline: Deadline) -> Message:
+        """Return the next message of the stream; raises Unreachable without one, or its fault."""
+        try:
+            message = self._heard.get(timeout=deadline.left())
+        except (queue.Empty, Overdue):
+            reason = "no answer in time"
+            raise Unreachable(self._url, "wait", reason, deadline.spent()) from None
+        if message is not None:
+            return message
+        self._heard.put(None)  # for whoever asks next
+        assert self._stream is not None
+        assert self._stream.fault is not None
+        raise self._stream.fault
