@@ -35,7 +35,12 @@ class Line:
 
 
 class OverSse(Front):
-    """A front of streamable HTTP behind one of HTTP+SSE."""
+    """A front of streamable HTTP behind one of HTTP+SSE.
+
+    `listens` says whether it opens the stream of each session behind.
+    """
+
+    listens = True
 
     def __init__(self, remote: Remote, make: MakeFront = Front) -> None:
         """Make the front behind, which has all there is to relay."""
@@ -69,7 +74,7 @@ class OverSse(Front):
 
         After a handshake, that is once the session's own stream is open.
         """
-        if b'"notifications/initialized"' in body:
+        if self.listens and b'"notifications/initialized"' in body:
             await self._begin(line, "POST", scope, body).wait()
             await self._begin(line, "GET", scope).wait()
         else:
