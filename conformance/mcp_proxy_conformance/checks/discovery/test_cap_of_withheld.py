@@ -28,6 +28,8 @@ DISABLED = ("mavtus", "nibrog", "pextil", "qulfan", "ruvdek")
 HELD = ("sabnot", "tivgul", "ubmore", "wexlap", "yindor", "zepkal", "abrifo", "dovnes")
 PLANTED = {"dovnes": "krelumdo", "jefnok": "plimzeku"}
 """Words that stand only in the description of the withheld tool of that name."""
+NAMESAKES = ("cellar", "garret")
+"""Quarantined servers with a tool of the name INDEXED, as the attic has one."""
 NOWHERE = ("quolvexi", "fribbadon", "wexumla")
 
 
@@ -54,13 +56,14 @@ ATTIC = structs.replace(
             *(_tool_named(INDEXED, name) for name in HELD[:3]),
             *(_tool_named(WITHHELD, name) for name in HELD[3:]),
         ),
+        *(server(name, tool(INDEXED)) for name in NAMESAKES),
         server("shed", tool("ormlat_show"), trusted=False),
         server(
             "porch",
             tool(f"{WITHHELD}_polbit", f"{WITHHELD.title()} polbit, {WITHHELD}."),
             tool("tarlom_rusgit", "Tarlom rusgit once more."),
         ),
-        agents={"keeper": ("quarry", "attic", "shed", "porch")},
+        agents={"keeper": ("quarry", "attic", *NAMESAKES, "shed", "porch")},
     ),
     steps=(
         Step(unlock="approval", server="shed", tools=("ormlat_show",)),
@@ -75,7 +78,7 @@ ATTIC = structs.replace(
         Step(refresh="shed"),
         Step(lock="user", server="quarry", tools=tuple(f"{name}_haul" for name in DISABLED)),
         Step(lock="config", server="quarry", tools=tuple(f"{name}_dig" for name in DENIED)),
-        Step(lock="quarantine", server="attic"),
+        *(Step(lock="quarantine", server=name) for name in ("attic", *NAMESAKES)),
     ),
 )  # fmt: skip
 LIMITS = (1, 2, 5, 9, 10, 11, 100, ABSENT)

@@ -9,7 +9,16 @@ from itertools import product
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
-from mcp_proxy_conformance.catalogue.world import CONFIG, USER, LockKind, ToolKey, ToolState
+from mcp_proxy_conformance.catalogue.world import (
+    CONFIG,
+    USER,
+    LockKind,
+    ToolKey,
+    ToolState,
+    server,
+    tool,
+    world,
+)
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.grounds import compare_places
 from mcp_proxy_conformance.discovery.locked_entries import places
@@ -18,6 +27,17 @@ from mcp_proxy_conformance.targets.adapter import Refused
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
 COMBOS = stage("combos")
+LISTS = world(
+    server(
+        "forge",
+        tool("zorvik_list"),
+        tool("mobel_drop", locked=CONFIG),
+        allow=("zorvik_list", "mobel_drop"),
+    ),
+    server("vault", tool("tunrag_wipe", locked=CONFIG), tool("gatun_seal", locked=USER)),
+)
+OFF_LIST, DENIED = ToolKey("forge", "mobel_drop"), ToolKey("vault", "tunrag_wipe")
+SEALED = ToolKey("vault", "gatun_seal")
 LIFTS: Mapping[LockKind, Callable[[ToolState], ToolState]] = {
     "server": lambda state: replace(state, server_off=False),
     "quarantine": lambda state: replace(state, quarantined=False),
@@ -59,6 +79,27 @@ def test_lifting_one_lock_lifts_no_other(bench: Bench) -> None:
             break
 
     compared.conclude()
+
+
+@requirement("FR-011.never-reaches")
+@on(LISTS, needs=("allow_list",))
+def test_the_users_unlock_opens_no_tool_that_config_denies(bench: Bench) -> None:
+    """A tool off its server's allow list, or on its deny list, stays refused after the user's act.
+
+    The operator side may refuse or accept that act, an unlock. Inconclusive unless these tools were
+    refused before, and the same unlock opens a tool that only the user locks.
+    """
+    denied = (OFF_LIST, DENIED)
+    bench.require({*denied, SEALED} <= bench.armed.refused.keys(), "a lock had no effect",
+                  "no_effect")  # fmt: skip
+
+    for key in (*denied, SEALED):
+        with contextlib.suppress(Refused):
+            bench.operator.unlock(USER, key.server, [key.tool])
+
+    bench.require(bench.reached(SEALED), "the user lock was not lifted")
+    opened = {str(key): not bench.refused(key) for key in denied}
+    assert opened == dict.fromkeys(opened, False)
 
 
 def _lifted(

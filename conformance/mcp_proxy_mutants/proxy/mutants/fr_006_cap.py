@@ -1,5 +1,6 @@
 """Mutants of the cap on locked entries, of odd limits, and of callable results beside them."""
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -185,25 +186,30 @@ def _default_uncapped(publishes: bool) -> Callable[[Gateway], None]:
     return swap
 
 
-def _exact_beside(gateway: Gateway) -> None:
-    """Raise the cap by the number of withheld tools whose exact name is the query.
+def _raised_by_exact(raised: Callable[[int, int], int]) -> Callable[[Gateway], None]:
+    """Return a gateway change: the cap becomes `raised(cap, exact)`.
 
-    It is counted anew for each answer.
+    `exact` is the number of withheld tools whose exact name is the query, counted for each answer.
     """
-    exact = [0]
 
-    def matches(query: str, facts: Facts) -> float:
-        """Return the usual relevance, and count the tools whose exact name is the query."""
-        relevance = std.matches(query, facts)
-        exact[0] += relevance == std.EXACT
-        return relevance
+    def swap(gateway: Gateway) -> None:
+        """Change the gateway: count the tools named exactly, and raise the cap by `raised`."""
+        exact = [0]
 
-    def cap(wanted: int) -> int:
-        """Return the usual cap plus the number of tools named exactly, which is reset."""
-        beside, exact[0] = exact[0], 0
-        return std.cap(wanted) + beside
+        def matches(query: str, facts: Facts) -> float:
+            """Return the usual relevance, and count the tools whose exact name is the query."""
+            relevance = std.matches(query, facts)
+            exact[0] += relevance == std.EXACT
+            return relevance
 
-    decide(gateway, matches=matches, cap=cap)
+        def cap(wanted: int) -> int:
+            """Return the raised cap, and begin to count for the next answer."""
+            named, exact[0] = exact[0], 0
+            return raised(std.cap(wanted), named)
+
+        decide(gateway, matches=matches, cap=cap)
+
+    return swap
 
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -223,7 +229,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "exact-name-beside-the-cap",
         "A withheld tool that is named exactly is listed in addition to the cap.",
         "FR-006.cap",
-        swap=_exact_beside,
+        swap=_raised_by_exact(operator.add),
+    ),
+    mutant(
+        "namesakes-beyond-the-cap",
+        "All withheld tools of the name that is queried are listed, even beyond the cap.",
+        "FR-006.cap",
+        swap=_raised_by_exact(max),
     ),
     mutant(
         "flag-sorts-by-name",

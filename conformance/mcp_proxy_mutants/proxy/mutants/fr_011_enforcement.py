@@ -9,14 +9,16 @@ from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 
+import msgspec
+
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import PENDING, USER, Texts, crowded, every_nth, is_call
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.config import Config
+from mcp_proxy_reference.config import Config, Server
 from mcp_proxy_reference.facts import Agent, Facts, Json, Purpose, Status, Tool
-from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.gateway import Gateway, Records
 from mcp_proxy_reference.store import StoreError
 from mcp_proxy_reference.upstream import UpstreamError
 
@@ -445,6 +447,62 @@ def _undenied_is_turned_on(gateway: Gateway) -> None:
     put(gateway, _apply=apply)
 
 
+class _Overridable(Server, frozen=True):
+    """A server whose lists are no obstacle to the user's act of turning a tool on."""
+
+    def denies(self, _tool: str) -> bool:
+        """Return false: no tool is denied."""
+        return False
+
+
+def _by_allow_list(server: Server) -> bool:
+    """Whether the server has an allow list."""
+    return server.enabled_tools is not None
+
+
+def _by_deny_list(server: Server) -> bool:
+    """Whether the server has no allow list, so that its deny list counts."""
+    return server.enabled_tools is None
+
+
+def _user_overrides(applies: Callable[[Server], bool]) -> Callable[[Gateway], None]:
+    """Return a gateway change: a denied tool that the user turns on is denied no more.
+
+    That holds for the servers that `applies` selects.
+    """
+
+    def swap(gateway: Gateway) -> None:
+        """Change the gateway: keep the tools that the user turns on, and do not deny them."""
+        turned_on: set[str] = set()
+        apply, facts_of = own(gateway, "_apply"), own(gateway, "_facts_of")
+        lock = gateway.store.lock
+
+        def applied(config: Config) -> None:
+            """Apply the configuration with servers that the user can override."""
+            servers = {
+                name: _Overridable(**msgspec.structs.asdict(server))
+                for name, server in config.servers.items()
+            }
+            apply(config._replace(servers=servers))
+
+        def facts(tool: Tool, records: Records | None) -> Facts:
+            """Return the usual facts; a tool that the user turned on is not denied."""
+            server = gateway.config.servers[tool.server]
+            kept = tool.key in turned_on and applies(server)
+            usual: Facts = facts_of(tool, records)
+            return replace(usual, denied=Server.denies(server, tool.name) and not kept)
+
+        def locked(tool: Tool, *, locked: bool) -> None:
+            """Set or lift the user's lock, and keep which tools are turned on."""
+            lock(tool, locked=locked)
+            (turned_on.discard if locked else turned_on.add)(tool.key)
+
+        put(gateway, _apply=applied, _facts_of=facts)
+        put(gateway.store, lock=locked)
+
+    return swap
+
+
 def _met_again(gateway: Gateway) -> None:
     """Approve all tools of a server at its first load after it is switched on.
 
@@ -534,6 +592,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "The user's lock ends with the operator's denial of the same tool.",
         "FR-011.never-reaches",
         swap=_undenied_is_turned_on,
+    ),
+    mutant(
+        "user-overrides-the-allow-list",
+        "A tool outside its server's allow list becomes callable when the user turns it on.",
+        "FR-011.never-reaches",
+        swap=_user_overrides(_by_allow_list),
+    ),
+    mutant(
+        "user-overrides-the-deny-list",
+        "A tool on its server's deny list becomes callable when the user turns it on.",
+        "FR-011.never-reaches",
+        swap=_user_overrides(_by_deny_list),
     ),
     mutant(
         "switched-on-is-met-again",
