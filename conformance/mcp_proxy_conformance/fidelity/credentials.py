@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from mcp_proxy_conformance.fidelity import several, way_back
 from mcp_proxy_conformance.fidelity.bench import RelayBench
@@ -263,6 +264,7 @@ def places(secret: str, arrivals: Iterable[Arrival]) -> list[str]:
     return list(places)
 
 
+@lru_cache(4096)
 def _shows(secret: str, text: str) -> bool:
     r"""Whether a text shows a secret in any encoding, also with the escape `\/` of JSON."""
     return shows(secret, dumps(text.replace("\\/", "/")))

@@ -38,7 +38,7 @@ from mcp_proxy_conformance.upstream.relayed import RelayedServer
 from mcp_proxy_conformance.upstream.talk import COMPLETE, LEVELS
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
-from mcp_proxy_conformance.wire.jsonrpc import dumps
+from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id
 
 PROGRESS, OTHERS_CALL = "RLY.apart.progress", "RLY.apart.cancel.other"
 ELICITS, ASKS = "RLY.apart.requests.elicit", "RLY.apart.requests.other"
@@ -298,7 +298,7 @@ def _apart(
     equal ids and tokens. Each client declares the `capabilities`; `given` are the answers of the
     second to questions. Raises Inconclusive if one does not reach the server.
     """
-    journal = side.server.journal
+    journal, own_id = side.server.journal, f"{REQUEST_ID} {fresh_id()}"
     mark = journal.mark()
     with ThreadPoolExecutor(CLIENTS) as crew, ExitStack() as stack:
         clients = [
@@ -313,7 +313,7 @@ def _apart(
                 "arguments": {"case": f"late {case}" if caller else "late"},
                 "_meta": {"progressToken": TOKEN},
             }
-            answer = crew.submit(client.request, "tools/call", params, REQUEST_ID)
+            answer = crew.submit(client.request, "tools/call", params, own_id)
             if caller:
                 due = answer
             _reach(journal, mark, number + 1)
@@ -356,18 +356,18 @@ def _beside(bench: RelayBench, side: Side) -> str:
     That is "result" or "no result". The one that cancels has called last, so that its request is
     the latest of that id.
     """
-    journal = side.server.journal
+    journal, own_id = side.server.journal, f"{REQUEST_ID} {fresh_id()}"
     mark = journal.mark()
     params = {"name": side.name_of(TELLING), "arguments": {"case": "late"}}
     with ThreadPoolExecutor(CLIENTS) as crew, ExitStack() as stack:
         stays, goes, cancels = (
             stack.enter_context(closing(connected(bench, side))) for _ in range(CLIENTS)
         )
-        answer = crew.submit(stays.request, "tools/call", params, REQUEST_ID)
+        answer = crew.submit(stays.request, "tools/call", params, own_id)
         for number, client in ((2, goes), (3, cancels)):
-            crew.submit(client.request, "tools/call", params, REQUEST_ID)
+            crew.submit(client.request, "tools/call", params, own_id)
             _reach(journal, mark, number)
-        cancels.notify(CANCELLATION, {"requestId": REQUEST_ID})
+        cancels.notify(CANCELLATION, {"requestId": own_id})
         goes.close()
         shown = answer.result()
     return "result" if "result" in shown else "no result"

@@ -179,10 +179,9 @@ def interrupted_call(bench: RelayBench) -> Comparison:
     bench.needs_tool("echo")
     server = bench.through.server
     server.answers["working"] = Answer(act="hang")
-    mark, client = server.journal.mark(), bench.through.client()
-    arguments = b'{"case":"working"}'
+    mark, arguments = server.journal.mark(), b'{"case":"working"}'
     with ThreadPoolExecutor(1) as crew:
-        due = crew.submit(bench.through.call, "echo", arguments, client=client, timeout=PATIENCE_S)
+        due = crew.submit(bench.through.call, "echo", arguments, timeout=PATIENCE_S)
         arrives = poll(lambda: server.journal.calls(mark, "echo"), bool, ARRIVES_S)
         bench.relay.stop_upstream()
         began = time.monotonic()

@@ -30,6 +30,8 @@ from mcp_proxy_conformance.wire.transcript import Message, Transcript
 TIMEOUT_S, LISTENS_S, WHOLE_S = 10.0, 60.0, 3.0
 OPENS_S, LOOK_S, AFTER_S = 1.0, 0.05, 0.1
 """Seconds for a stream to open, between two looks whether a client ends, and after an answer."""
+KEEPING = ("initialize", "notifications/initialized", "tools/list", "tools/call")
+"""Methods after which a session is as it was."""
 REFUSAL = b'"error":{"code":-32601,"message":"Method not found"}'
 Take = Callable[[bytes, int], None]
 """Takes a message that has arrived, and the number of the stream on which it did."""
@@ -65,6 +67,10 @@ class Carrier(Protocol):
 
     revision: str
 
+    @property
+    def is_dear(self) -> bool:
+        """Whether it is open, and to open another one costs as much as to start a program."""
+
     def begin(self, take: Take) -> None:
         """Hand what arrives to `take` from now on."""
 
@@ -98,6 +104,11 @@ class OverHttp:
         self._streams = itertools.count()
         self._running: set[Http] = set()
         self._take: Take = _ignored
+
+    @property
+    def is_dear(self) -> bool:
+        """Return False: another session costs three requests."""
+        return False
 
     def begin(self, take: Take) -> None:
         """Hand what arrives to `take` from now on."""
@@ -202,6 +213,11 @@ class OverSse:
     def revision(self, agreed: str) -> None:
         self._stream.revision = agreed
 
+    @property
+    def is_dear(self) -> bool:
+        """Return False: another session costs a few requests."""
+        return False
+
     def begin(self, take: Take) -> None:
         """Open the stream, and hand what arrives to `take`; a failure is returned by `send`."""
         self._take = take
@@ -252,6 +268,11 @@ class OverStdio:
         self._program = Program(command, env, transcript)
         self._is_closing = False
         self._reader: threading.Thread | None = None
+
+    @property
+    def is_dear(self) -> bool:
+        """Whether the program runs."""
+        return not self._is_over
 
     def begin(self, take: Take) -> None:
         """Hand each line that the program prints to `take`, in a thread of its own."""
@@ -304,6 +325,8 @@ class ListeningClient:
     """One session of the handshake era, whose messages of all streams are kept in order.
 
     Attributes:
+        capabilities: The JSON that it declares.
+        unheard: Methods that clients of its way have waited for in vain.
         answers: The member `result` or `error`, as JSON text, that answers the server's requests of
             each method; a caller may change them.
         declared: The capabilities that the server has declared.
@@ -311,7 +334,11 @@ class ListeningClient:
 
     def __init__(self, carrier: Carrier, capabilities: bytes = b"{}") -> None:
         """Open a session, declaring these capabilities, and listen; ProtocolFault if refused."""
+        self.capabilities = capabilities
+        self.unheard = set[str]()
         self.answers = {"ping": b'"result":{}'}
+        self._is_changed = False
+        self._kept: list[ListeningClient] | None = None
         self._carrier = carrier
         self._lock = threading.Lock()
         self._received: list[Received] = []
@@ -338,19 +365,40 @@ class ListeningClient:
         Requests that arrive meanwhile are answered. With `whole`, its stream is read to its end.
         """
         own = fresh_id() if request_id is None else request_id
+        was_changed, self._is_changed = self._is_changed, True
         body = dumps({"jsonrpc": "2.0", "id": own, "method": method, "params": params})
         why = self._carrier.send(body, method, lambda: bool(self._answer(own)), whole=whole)
-        return self._answer(own) or {"none": why}
+        answer = self._answer(own)
+        self._is_changed = was_changed or answer is None or method not in KEEPING
+        return answer or {"none": why}
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a notification."""
+        self._is_changed = self._is_changed or method not in KEEPING
         self._carrier.send(dumps({"jsonrpc": "2.0", "method": method, "params": params}), method)
 
     def listen(self) -> None:
         """Listen on another stream too, where the transport has several."""
         self._carrier.listen()
 
+    def keep_in(self, kept: list[ListeningClient]) -> None:
+        """Have `close` add the client to this list, if its session is dear and as it was."""
+        self._kept = kept
+
+    def begin_anew(self) -> None:
+        """Forget all that arrived, and answer as at first."""
+        with self._lock:
+            self._received = []
+        self.answers = {"ping": b'"result":{}'}
+
     def close(self) -> None:
+        """End the session, or keep it for another client."""
+        if self._kept is not None and self._carrier.is_dear and not self._is_changed:
+            self._kept.append(self)
+        else:
+            self.end()
+
+    def end(self) -> None:
         """End the session."""
         self._carrier.close()
 

@@ -53,7 +53,12 @@ class Listing:
 
 
 class Side:
-    """One way to one server: clients, their calls, and the server's journal."""
+    """One way to one server: clients, their calls, and the server's journal.
+
+    Attributes:
+        server: The server.
+        unheard: Methods of messages that clients have waited for in vain.
+    """
 
     def __init__(
         self, server: RelayedServer, connect: Connect, prefix: str = "", era: Era = "handshake"
@@ -64,6 +69,7 @@ class Side:
         """
         self.server = server
         self._connect = connect
+        self.unheard = set[str]()
         self._prefix = prefix
         self._era = era
         self._clients: list[Conversation] = []

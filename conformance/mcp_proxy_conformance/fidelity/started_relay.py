@@ -11,7 +11,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mcp_proxy_conformance.catalogue.relay_case import RelayCase
-from mcp_proxy_conformance.fidelity.listening_client import Carrier, OverHttp, OverSse, OverStdio
+from mcp_proxy_conformance.fidelity.listening_client import (
+    Carrier,
+    ListeningClient,
+    OverHttp,
+    OverSse,
+    OverStdio,
+)
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import StatelessClient
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted
@@ -76,6 +82,7 @@ class StartedRelay:
         self.listed: dict[Wire, tuple[str, ...]] = {}
         self._other: Side | None = None
         self._has_stopped = False
+        self._kept: list[ListeningClient] = []
         self.second: RelayedServer | None = None
         try:
             beside = self.hub.add(relayed_server(DIRECT, given))
@@ -143,6 +150,8 @@ class StartedRelay:
 
     def close(self) -> None:
         """End the clients, the relay and the servers."""
+        for client in self._kept:
+            client.end()
         for side in (getattr(self, "through", None), *self._directs):
             if side is not None:
                 side.close()
@@ -223,6 +232,21 @@ class StartedRelay:
                 self.command_line.url, self.transcript, self.target.facts.shown()
             )
         return StatelessClient(side.server.url, self.transcript)
+
+    def listening(self, side: Side, capabilities: bytes) -> ListeningClient:
+        """Return a client of a way that declares these capabilities; the caller closes it.
+
+        Where a client costs a program, it may be one that was closed, in a session that is as new.
+        """
+        for client in self._kept if side is self.through else ():
+            if client.capabilities == capabilities:
+                self._kept.remove(client)
+                client.begin_anew()
+                return client
+        client = ListeningClient(self.carrier(side), capabilities)
+        client.unheard = side.unheard
+        client.keep_in(self._kept)
+        return client
 
     def carrier(self, side: Side) -> Carrier:
         """Return a new transport of a client to a way; one over stdio has a relay of its own."""

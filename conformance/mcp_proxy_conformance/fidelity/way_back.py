@@ -15,6 +15,7 @@ from typing import Any
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.bench import RelayBench, record
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT
+from mcp_proxy_conformance.fidelity.features import needs_capability
 from mcp_proxy_conformance.fidelity.listening_client import ListeningClient, Received
 from mcp_proxy_conformance.fidelity.offers import (
     ASKED,
@@ -22,7 +23,6 @@ from mcp_proxy_conformance.fidelity.offers import (
     NOTE,
     PROGRESS,
     TELLING,
-    is_offered,
     notification,
 )
 from mcp_proxy_conformance.fidelity.side import Side
@@ -89,11 +89,11 @@ class Question:
 
 
 def connected(bench: RelayBench, side: Side, capabilities: bytes = b"{}") -> ListeningClient:
-    """Return a new client of a way, which listens; `capabilities` is the JSON that it declares.
+    """Return a client of a way, which listens; `capabilities` is the JSON that it declares.
 
-    The caller closes it.
+    Its session is new, or as new. The caller closes it.
     """
-    return ListeningClient(bench.relay.carrier(side), capabilities)
+    return bench.relay.listening(side, capabilities)
 
 
 def called(
@@ -314,7 +314,7 @@ def updates(bench: RelayBench) -> Comparison:
 
     Raises NotApplicable if subscriptions are not declared, Inconclusive if one is refused.
     """
-    _needs_updates(bench)
+    needs_capability(bench, "resources", "subscribe")
     comparison = Comparison()
     own, shown = bench.at_once(partial(_updated, bench))
     if [{*heard} for heard in own] != [{NOTE}, {LATER}]:
@@ -338,22 +338,9 @@ def needs_messages(bench: RelayBench) -> None:
 
 
 def _needs_logging(bench: RelayBench) -> None:
-    """Raise NotApplicable unless the relay declares logging.
-
-    Raise Inconclusive unless the tool that sends messages is listed.
-    """
+    """Raise NotApplicable unless the relay declares logging."""
     needs_messages(bench)
-    with closing(connected(bench, bench.through)) as client:
-        if "logging" not in client.declared:
-            raise NotApplicable("logging is not declared", cause="not_declared")
-
-
-def _needs_updates(bench: RelayBench) -> None:
-    """Raise NotApplicable unless the relay declares subscriptions."""
-    with closing(connected(bench, bench.through)) as client:
-        declared = client.declared
-    if not is_offered(declared, "resources", "subscribe"):
-        raise NotApplicable("resources.subscribe is not declared", cause="not_declared")
+    needs_capability(bench, "logging")
 
 
 def _progress(bench: RelayBench, side: Side) -> Sequence[Sequence[Received]]:
@@ -375,9 +362,16 @@ def arrive(
 ) -> None:  # fmt: skip
     """Wait `within_s` seconds at most until so many messages of a method came after the mark.
 
-    Nothing is raised if they do not come.
+    Nothing is raised if they do not come. What a client of that way has waited for in vain, longer
+    than half a second, is waited for no longer than that.
     """
-    poll(lambda: len(client.received(method, mark)) >= expected, bool, within_s)
+    if method in client.unheard:
+        within_s = min(within_s, MAY_ARRIVE_S)
+    came = poll(lambda: len(client.received(method, mark)), lambda n: n >= expected, within_s)
+    if came:
+        client.unheard.discard(method)
+    elif within_s > MAY_ARRIVE_S:
+        client.unheard.add(method)
 
 
 def _progress_of(messages: Sequence[Received]) -> Sequence[Received]:
