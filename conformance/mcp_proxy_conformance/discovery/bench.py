@@ -355,7 +355,7 @@ class Bench:
         Raises AdapterError if it does not start.
         """
         own = self.started
-        started = Started(own.target, world or self.world, own.folder.parent)
+        started = Started(own.target, world or self.world, own.scratch)
         started.findings = own.findings
         try:
             yield Bench(started, arm(started), self.agent)

@@ -177,7 +177,8 @@ class Target:
     they are needed. `command` is the command line that starts it, if any. `soak_s` is how long
     stages are kept running for FR-001.endures, `baseline` the folder of a recording for
     SC-001.baseline and related clauses. `file` is the target file. Without a `name` or `version` of
-    its own, a target has those that its handshake gives.
+    its own, a target has those that its handshake gives. `may_lie_in_memory`: its folder need not
+    be on a disk.
     """
 
     kind: str
@@ -197,4 +198,5 @@ class Target:
     baseline: Path | None = None
     file: Written | None = None
     ahead: int = 2
+    may_lie_in_memory: bool = False
     command: tuple[str, ...] = ()

@@ -65,12 +65,12 @@ class Embedded(Process):
         del deadline
         return json.dumps({"url": self._url})
 
-    def end(self, patience_s: float = END_S) -> None:
+    def end(self, patience_s: float = END_S, *, at_once: bool = False) -> None:
         """Stop the proxy and close its connections; a second call does nothing.
 
-        `patience_s` is ignored.
+        `patience_s` and `at_once` are ignored.
         """
-        del patience_s
+        del patience_s, at_once
         if self._running:
             self._running = False
             self._end()

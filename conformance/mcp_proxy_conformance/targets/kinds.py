@@ -127,6 +127,7 @@ def _reference() -> Target:
         surface=operator_surface(),
         capabilities=CAPABILITIES,
         settle_s=0.05,  # it applies a change with the next request
+        may_lie_in_memory=True,
     )
 
 
@@ -153,6 +154,7 @@ def _mcpproxy(path: str) -> Target:
         settle_s=2.0,
         lasts_s=27.0,
         ahead=8,
+        may_lie_in_memory=True,
     )
 
 

@@ -108,10 +108,10 @@ class LineProgram(Process):
             self._child.wait(patience_s)
         self.end()
 
-    def end(self, patience_s: float = 3.0) -> None:
-        """End the process group, by force after `patience_s`; its further output is dropped."""
+    def end(self, patience_s: float = 3.0, *, at_once: bool = False) -> None:
+        """End the process group, by force after `patience_s` or `at_once`; drop further output."""
         self._over.set()
-        super().end(patience_s)
+        super().end(patience_s, at_once=at_once)
 
     def _listen(self) -> None:
         """Queue each line of the program's output, in parts of 1 MiB, and None at its end."""

@@ -303,9 +303,9 @@ class OperatorAdapter:
         return self._process.tail() if self._process else ""
 
     def stop(self) -> None:
-        """End the program and its process group, if it was started."""
+        """Kill the program and its process group, if it was started; what it keeps is lost."""
         if self._process is not None:
-            self._process.end()
+            self._process.end(at_once=True)
 
     def _running(self) -> Process:
         """Return the program's process; AdapterError if it was not started."""

@@ -84,12 +84,13 @@ class Process:
         tail = self.tail().strip()
         return f"its log ends with:\n{tail}" if tail else "its log is empty"
 
-    def end(self, patience_s: float = 3.0) -> None:
+    def end(self, patience_s: float = 3.0, *, at_once: bool = False) -> None:
         """End the process group by SIGTERM, then SIGKILL; wait up to `patience_s` after each.
 
-        What is left of the group gets SIGKILL; the streams are closed.
+        With `at_once` by SIGKILL alone. What is left of the group gets SIGKILL; the streams are
+        closed.
         """
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for number in (signal.SIGKILL,) if at_once else (signal.SIGTERM, signal.SIGKILL):
             self._signal(number)
             deadline = time.monotonic() + patience_s
             while self.alive() and time.monotonic() < deadline:

@@ -26,7 +26,7 @@ from mcp_proxy_conformance.targets.adapter import (
     UpstreamAddress,
 )
 from mcp_proxy_conformance.targets.known_tools import Known
-from mcp_proxy_conformance.targets.state_folder import keep_logs, remove
+from mcp_proxy_conformance.targets.state_folder import in_memory, keep_logs, remove
 from mcp_proxy_conformance.targets.waits import Wait, during
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.verdict.credentials import credentials
@@ -103,7 +103,7 @@ class Started:
         keep: bool = False,
         register: Callable[[Started], None] = lambda _: None,
     ) -> None:
-        """Start the upstreams, then the target, in a new scratch folder.
+        """Start the upstreams, then the target, in a new folder in `scratch`, or in memory.
 
         AdapterError is raised after cleaning up, with the log kept. `keep` keeps the folder.
         `register` gets the object before any wait, so that another thread can close it.
@@ -114,7 +114,10 @@ class Started:
         scratch.mkdir(parents=True, exist_ok=True)
         if scratch.is_symlink():
             raise AdapterError(f"{scratch} has become a symbolic link; remove it")
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{world.id or 'world'}-", dir=scratch))
+        self.scratch = scratch
+        fast = in_memory() if target.may_lie_in_memory and not keep else None
+        prefix = f"{world.id or 'world'}-"
+        self.folder = Path(tempfile.mkdtemp(prefix=prefix, dir=fast or scratch))
         place = target.upstreams
         self.upstreams = Upstreams(
             transcript=self.transcript, host=place.bind, advertised_host=place.host
@@ -413,7 +416,8 @@ class Started:
             with contextlib.suppress(Exception):
                 end()
         if self.log_wanted:
-            keep_logs(self.folder, Redactor(credentials(words=self.target.command)))
+            redactor = Redactor(credentials(words=self.target.command))
+            keep_logs(self.folder, self.scratch.parent, redactor)
         if not self._keep:
             remove(self.folder)
 

@@ -20,7 +20,21 @@ PRINTED = re.compile(r"(adapter|target-\d+)\.(log|out)")
 BESIDE = ("-journal", "-wal", "-shm")
 """Suffixes of the temporary files that SQLite puts beside a database."""
 
+MEMORY, ROOM = Path("/dev/shm"), 1 << 30  # noqa: S108 - only folders of mkdtemp are made in it
+"""Linux's file system in memory, and the bytes that must be free in it for state folders."""
+
 Marks = dict[str, tuple[int, int]]
+
+
+def in_memory() -> Path | None:
+    """Return the file system in memory, where a target need not wait for a disk.
+
+    None if this system has none, it is not writable, or less than 1 GiB is free in it.
+    """
+    with contextlib.suppress(OSError):
+        if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM:
+            return MEMORY
+    return None
 
 
 def things(folder: Path) -> set[str]:
@@ -64,8 +78,8 @@ def marks(folder: Path) -> Marks:
     return by_path
 
 
-def keep_logs(folder: Path, redactor: Redactor) -> None:
-    """Copy a target's output, redacted, from its folder `OUT/scratch/NAME` to `OUT/logs/NAME`.
+def keep_logs(folder: Path, out: Path, redactor: Redactor) -> None:
+    """Copy a target's output, redacted, from its folder, of any NAME, to `OUT/logs/NAME`.
 
     Of a long file the beginning and the end are kept. Empty files, those that cannot be copied, and
     symbolic links, which may lead out of the folder, are skipped.
@@ -73,7 +87,7 @@ def keep_logs(folder: Path, redactor: Redactor) -> None:
     printed = folder / "target"
     for path in sorted(printed.glob("*")) if not printed.is_symlink() else ():
         if path.suffix in (".log", ".out"):
-            keep_log(path, folder.parents[1] / LOGS / folder.name, redactor)
+            keep_log(path, out / LOGS / folder.name, redactor)
 
 
 def keep_log(path: Path, place: Path, redactor: Redactor = NOTHING_SECRET) -> None:

@@ -29,7 +29,7 @@ def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
     (target / "b.log").symlink_to(tmp_path / "elsewhere")
     (target / "c.log").write_text("printed")
 
-    keep_logs(target.parent, NOTHING_SECRET)
+    keep_logs(target.parent, tmp_path, NOTHING_SECRET)
 
     assert [path.name for path in (tmp_path / "logs" / "a1").iterdir()] == ["c.log"]
 

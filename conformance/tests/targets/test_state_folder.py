@@ -48,7 +48,7 @@ def test_logs_are_not_looked_for_where_a_link_leads(tmp_path: Path) -> None:
     (elsewhere / "own.log").write_text("nobody's business")
     (folder / "target").symlink_to(elsewhere)
 
-    keep_logs(folder, NOTHING_SECRET)
+    keep_logs(folder, tmp_path, NOTHING_SECRET)
 
     assert not (tmp_path / "logs").exists()
 
