@@ -216,22 +216,32 @@ def given_out(bench: RelayBench) -> Comparison:
         bench.through.server.refusing = None
     relay.stop_upstream()
     bench.through.call("echo", b'{"x":1}', client=client)
-    received = [
+    texts = received(bench, mark)
+    for name, secret in HELD.items():
+        comparison.one_of(
+            f"answers to a client that show {name} of the upstream", showing(secret, texts)[:5],
+            [[]], breaks=[UP],
+        )  # fmt: skip
+    return comparison
+
+
+def received(bench: RelayBench, mark: int) -> Sequence[tuple[str, str]]:
+    """Return (note, headers and body) of what clients have got of the relay after a mark."""
+    return [
         (
             message.note,
             "\n".join([*map(": ".join, message.headers), message.raw.decode(errors="replace")]),
         )
-        for message in relay.transcript.since(mark)
+        for message in bench.relay.transcript.since(mark)
         if message.edge == "client"
         and message.direction == "received"
         and message.peer != bench.direct.server.url
     ]
-    for name, secret in HELD.items():
-        places = sorted({note for note, text in received if _shows(secret, text)})
-        comparison.one_of(
-            f"answers to a client that show {name} of the upstream", places[:5], [[]], breaks=[UP]
-        )
-    return comparison
+
+
+def showing(secret: str, texts: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the notes of the texts that show a secret, sorted."""
+    return sorted({note for note, text in texts if _shows(secret, text)})
 
 
 def logged(bench: RelayBench) -> Comparison:
@@ -241,10 +251,10 @@ def logged(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     way_back.needs_messages(bench)
-    received = way_back.logged(bench, bench.through)
-    if not received:
+    messages = way_back.logged(bench, bench.through)
+    if not messages:
         raise NotApplicable("no log message arrives")
-    texts = [each.raw.decode(errors="replace") for each in received]
+    texts = [each.raw.decode(errors="replace") for each in messages]
     for name, secret in HELD.items():
         shown = sum(_shows(secret, text) for text in texts)
         comparison.one_of(f"log messages that show {name} of the upstream", shown, [0],

@@ -29,6 +29,7 @@ from mcp_proxy_conformance.wire.jsonrpc import dumps
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from mcp_proxy_conformance.upstream.authority import Authority
     from mcp_proxy_conformance.upstream.http import HttpRequest
     from mcp_proxy_conformance.upstream.talk import Send
     from mcp_proxy_conformance.verdict.cited import Direction, Headers
@@ -162,6 +163,7 @@ class RelayedServer:
         pages: The pages of its tools by cursor; a caller may change them.
         answers: The answers by case or tool; a caller may add to them.
         refusing: The HTTP response that every request gets instead, if any.
+        authority: The authorization server whose tokens it asks for, if any.
         broken_cursors: Cursors whose page is answered by an internal error.
         talk: What it says of its own accord.
         environments: Those of its programs over stdio, as text.
@@ -178,6 +180,7 @@ class RelayedServer:
         self.pages = dict(given.pages)
         self.answers = dict(given.answers)
         self.refusing: Refusing | None = None
+        self.authority: Authority | None = None
         self.broken_cursors: Collection[str] = ()
         self.environments: list[str] = []
         self._tasks = Tasks()
@@ -219,7 +222,7 @@ class RelayedServer:
     def restore(self) -> None:
         """Answer as at first, by the data given; sessions go on, and so does the journal."""
         self.pages, self.answers = dict(self.given.pages), dict(self.given.answers)
-        self.refusing, self.broken_cursors = None, ()
+        self.refusing, self.authority, self.broken_cursors = None, None, ()
 
     def forget_sessions(self) -> None:
         """Lose every session of HTTP, as a restarted server does; requests in them get 404."""
@@ -295,12 +298,14 @@ class RelayedServer:
     ) -> tuple[int, bytes, Headers] | None:
         """Return (status, body, headers) that refuse an HTTP request; None if it is to be answered.
 
-        It is refused if `refusing` is set, else for its path, HTTP method or session, which a
-        handshake (by the decoded `message`) needs not.
+        It is refused if `refusing` is set, by the `authority`, or for its path, HTTP method or
+        session, which a handshake (by the decoded `message`) needs not.
         """
         if (order := self.refusing) is not None:
             moved = (("Location", order.location),) if order.location else ()
             return order.status, order.body, (("Content-Type", order.media_type), *moved)
+        if self.authority is not None and (answer := self.authority.answer(request)) is not None:
+            return answer
         if request.path.partition("?")[0] != PATH:
             return 404, b"", ()
         allowed = ("POST", "DELETE", "GET") if self.given.listens else ("POST", "DELETE")

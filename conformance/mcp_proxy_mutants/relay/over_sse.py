@@ -163,7 +163,8 @@ class OverSse(Front):
             await self._behind(inner, read, take)
             put(waiting)
             for own in unanswered:
-                self.put(line, message.failure(own, message.LOST, "There is no answer."))
+                name = json.dumps(own)
+                self.put(line, message.failure(name, message.LOST, "There is no answer."))
         finally:
             begun.set()
 

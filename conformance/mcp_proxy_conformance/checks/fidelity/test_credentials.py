@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.fidelity import credentials
+from mcp_proxy_conformance.fidelity import credentials, granted_tokens
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.offers import FEATURES
 from mcp_proxy_conformance.fidelity.stages import RELAYED, SEVERAL
@@ -51,6 +51,17 @@ def test_credentials_of_the_upstream_do_not_reach_a_client(bench: RelayBench) ->
     Inconclusive if the relay does not list the tool `echo`.
     """
     credentials.given_out(bench).conclude()
+
+
+@requirement("RLY.cred.up.obtained", "RLY.cred.up.token")
+@on(RELAYED, fresh=True)
+def test_a_token_that_was_granted_by_a_page_does_not_reach_a_client(bench: RelayBench) -> None:
+    """A token that the relay gets by a page for a user to visit is shown to the upstream alone.
+
+    The upstream asks for it, and refuses calls after. Not applicable over stdio, or if the relay
+    gets no token, or without a page.
+    """
+    granted_tokens.obtained(bench).conclude()
 
 
 @requirement("RLY.cred.up.log")

@@ -9,6 +9,8 @@ from urllib.parse import quote
 from mcp_proxy_mutants.relay.changed import Around, Forward, Got, Sent, changed_events
 from mcp_proxy_mutants.relay.json_text import Json
 from mcp_proxy_mutants.relay.mutant import relay_mutant
+from mcp_proxy_mutants.relay.signing_in import Returning, SigningIn, signing_in
+from mcp_relay_reference.remote import Reply, Unreachable
 
 Headers = Mapping[str, str]
 SCHEME = "Bearer "
@@ -189,6 +191,23 @@ def _show_in_instructions(got: Got, credential: str) -> Got:
     )
 
 
+class _Showing(SigningIn):
+    """Answers have a header with the token."""
+
+    def shown(self, reply: Reply) -> Reply:
+        """Add the header, once the token is granted."""
+        own = {"x-upstream-token": quote(self.token, safe="")} if self.token else {}
+        return reply._replace(headers={**reply.headers, **own})
+
+
+class _Naming(SigningIn):
+    """Errors name the token."""
+
+    def refusal(self, error: Unreachable) -> Unreachable:
+        """Return an error with the token, once it is granted."""
+        return Unreachable(f"{error} Token: {self.token}") if self.token else error
+
+
 MUTANTS = (
     relay_mutant(
         "relay-forwards-the-token",
@@ -276,5 +295,19 @@ MUTANTS = (
         "The relay's own credential is in instructions.",
         "RLY.cred.up.token",
         make=lambda: _telling(_show_in_instructions),
+    ),
+    relay_mutant(
+        "relay-shows-its-grant-in-headers",
+        "A token that the relay was granted is in a header of answers.",
+        "RLY.cred.up.obtained",
+        remote=signing_in(_Showing),
+        front=Returning,
+    ),
+    relay_mutant(
+        "relay-shows-its-grant-in-errors",
+        "A token that the relay was granted is in the text of errors.",
+        "RLY.cred.up.obtained",
+        remote=signing_in(_Naming),
+        front=Returning,
     ),
 )

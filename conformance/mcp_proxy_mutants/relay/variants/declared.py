@@ -6,6 +6,7 @@ from mcp_proxy_mutants.relay.mutant import relay_variant
 from mcp_proxy_mutants.relay.mutants.credentials import forwards_credentials
 from mcp_proxy_mutants.relay.mutants.listed_tools import joins
 from mcp_proxy_mutants.relay.places import answered, called, listed, without
+from mcp_proxy_mutants.relay.signing_in import Returning, signing_in
 
 PREFIX, SUFFIX = "up_", "_2"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -144,5 +145,12 @@ VARIANTS = (
         "relay-instructions",
         "RLY.features.instructions",
         down=answered("initialize", lambda result: without(result, "instructions")),
+    ),
+    relay_variant(
+        "relay-signs-in-by-a-page",
+        "A user visits a page for the upstream's token, which the relay keeps.",
+        "relay-signs-in",
+        remote=signing_in(),
+        front=Returning,
     ),
 )
