@@ -24,7 +24,14 @@ from mcp_proxy_conformance.catalogue.world import (
 )
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
-from mcp_proxy_conformance.targets.stored_content import Places, changed, spelled, stored, traced
+from mcp_proxy_conformance.targets.stored_content import (
+    Places,
+    Trace,
+    changed,
+    spelled,
+    stored,
+    traced,
+)
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
 AGENT = "wicketbrim"
@@ -63,10 +70,10 @@ MOBEL, ZORVIK = key("forge:mobel_drop"), key("forge:zorvik_list")
 
 USUAL_QUERY, QUERY, CALLER, SET, STATUS = "default query", "query", "caller", "flag", "status"
 TRACES = {
-    USUAL_QUERY: re.compile(b"|".join(spelled(query).pattern for query in USUAL[1:])),
-    QUERY: re.compile(b"|".join(spelled(query).pattern for query in (*USING, REVEALING[1]))),
+    USUAL_QUERY: spelled(*USUAL[1:]),
+    QUERY: spelled(*USING, REVEALING[1]),
     CALLER: spelled(AGENT),
-    SET: re.compile(rb"%s\W{0,8}(?:true|1)" % FLAG.encode()),
+    SET: Trace(exact=(re.compile(rb"%s\W{0,8}(?:true|1)" % FLAG.encode()),)),
     STATUS: spelled("disabled_by_config"),
 }
 IN_MEMORY, NO_NEW_STATE = "FR-013.in-memory", "FR-012.no-new-state"

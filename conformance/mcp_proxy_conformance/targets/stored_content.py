@@ -31,14 +31,30 @@ PACKED: Mapping[bytes, Callable[[], Any]] = {
 }
 """First bytes of a compressed file or cell, and what reads it."""
 
-Traces = Mapping[str, re.Pattern[bytes]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """Patterns of which one occurs where a text is stored; each begins with letters, to be fast.
+
+    `folded` are searched for in content in lower case, `exact` in content as it is.
+    """
+
+    folded: tuple[re.Pattern[bytes], ...] = ()
+    exact: tuple[re.Pattern[bytes], ...] = ()
+
+    def occurs_in(self, content: bytes, lowered: bytes) -> bool:
+        """Whether a pattern occurs in content; `lowered` is the same in lower case."""
+        return any(pattern.search(lowered) for pattern in self.folded) or any(
+            pattern.search(content) for pattern in self.exact
+        )
+
+
+Traces = Mapping[str, Trace]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
     """Content of one place (file or column): its digest, and the names of the traces in it.
-
-    A trace is a text that is searched for, by its name and pattern: of a query, say.
 
     A database's own bytes have no digest: they change with every transaction, even an empty one.
     """
@@ -68,7 +84,7 @@ def stored(folder: Path, traces: Traces) -> Places:
             name = masked(path, folder)
             for place, content, counts in _contents(path, raw):
                 digest = hashlib.sha256(content).digest() if counts else b""
-                found = frozenset(trace for trace in traces if _holds(content, traces[trace]))
+                found = _traces_in(content, traces)
                 places.setdefault(f"{name}{place}", []).append(Stored(digest=digest, traces=found))
     return {place: _joined(parts) for place, parts in places.items()}
 
@@ -88,20 +104,22 @@ def traced(before: Places, after: Places) -> set[tuple[str, str]]:
     }
 
 
-def spelled(text: str) -> re.Pattern[bytes]:
-    """Return a pattern of a text of letters and spaces as files may spell it.
+def spelled(*texts: str) -> Trace:
+    """Return the trace of any of these texts, of letters and spaces, as files may spell them.
 
     In any case: plain or in JSON, with its spaces escaped for a URL, in UTF-16, in hexadecimal
     digits. In its own case only: within base64, where it can begin at any of three places.
     """
-    raw = text.encode()
-    plain = rb"(?: |\+|%20|\\u0020)".join(map(re.escape, raw.split(b" ")))
-    wide = [text.encode("utf-16-le"), text.encode("utf-16-be")]
-    inner = [base64.b64encode(b"\0" * at + raw)[-(-at * 4 // 3) :] for at in range(3)]
-    based = [part.rstrip(b"=")[:-1] for part in inner]
-    forms = [*map(re.escape, [*wide, raw.hex().encode()]), plain]
-    exact = b"|".join(map(re.escape, based))
-    return re.compile(b"(?i:" + b"|".join(forms) + b")|" + exact)
+    folded: list[bytes] = []
+    exact: list[bytes] = []
+    for text in texts:
+        raw, lower = text.encode(), text.lower()
+        wide = [lower.encode("utf-16-le"), lower.encode("utf-16-be")]
+        folded += map(re.escape, [*wide, raw.hex().encode()])
+        folded.append(rb"(?: |\+|%20|\\u0020)".join(map(re.escape, lower.encode().split(b" "))))
+        inner = [base64.b64encode(b"\0" * at + raw)[-(-at * 4 // 3) :] for at in range(3)]
+        exact += [re.escape(part.rstrip(b"=")[:-1]) for part in inner]
+    return Trace(folded=tuple(map(re.compile, folded)), exact=tuple(map(re.compile, exact)))
 
 
 def _joined(parts: list[Stored]) -> Stored:
@@ -156,11 +174,13 @@ def _of_table(rows: sqlite3.Connection, table: str) -> Iterator[tuple[str, bytes
         yield f"{table}.{name}", b"\0".join(sorted(cells))
 
 
-def _holds(content: bytes, trace: re.Pattern[bytes]) -> bool:
-    """Whether a trace's pattern occurs in the content, plain or decompressed."""
-    return trace.search(content) is not None or any(
-        trace.search(unpacked) is not None for unpacked in _unpacked(content)
-    )
+def _traces_in(content: bytes, traces: Traces) -> frozenset[str]:
+    """Return the names of the traces that occur in the content, plain or decompressed."""
+    found: set[str] = set()
+    for part in (content, *_unpacked(content)):
+        lowered = part.lower()
+        found |= {name for name, trace in traces.items() if trace.occurs_in(part, lowered)}
+    return frozenset(found)
 
 
 def _unpacked(content: bytes) -> Iterator[bytes]:
