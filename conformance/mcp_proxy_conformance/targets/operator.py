@@ -404,13 +404,14 @@ class OperatorAdapter:
 
         Once a file was not taken up, further ones are not expected to be: False at once.
         """
-        deadline = time.monotonic() + RELOAD_S
+        deadline, pause = time.monotonic() + RELOAD_S, 0.05
         while self._reloads:
             if self._config.lists() == listed(self._api.ask("GET", "/config")):
                 return True
             if time.monotonic() > deadline:
                 break
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.2)
         return False
 
     def _copy_config(self) -> None:

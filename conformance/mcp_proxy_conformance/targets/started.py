@@ -56,23 +56,26 @@ def declared_part(world: World, target: Target) -> World:
 
 
 T = TypeVar("T")
-EVERY_S = 0.02
+EVERY_S, RARELY_S, PART = 0.02, 0.25, 8
+"""The least and most seconds between observations; between, it is this part of the time waited."""
 MOST_FINDINGS = 500
 """Breaches of schemas that are kept until a check takes them."""
 
 
 def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) -> T:
-    """Observe every 20 ms until the predicate holds or the time is up; return the last value.
+    """Observe until the predicate holds or the time is up; return the last value.
 
-    It observes at least once.
+    It observes at least once: every 20 ms at first, then after each eighth of the time waited, at
+    least four times a second.
     """
-    deadline = time.monotonic() + within_s
+    began = time.monotonic()
     while True:
         observation = observe()
-        if until(observation) or time.monotonic() >= deadline:
+        waited = time.monotonic() - began
+        if until(observation) or waited >= within_s:
             return observation
         del observation  # it may be large
-        time.sleep(EVERY_S)
+        time.sleep(min(RARELY_S, max(EVERY_S, waited / PART), within_s - waited))
 
 
 def awaited(wait: Wait, observe: Callable[[], T], until: Callable[[T], bool]) -> T:
