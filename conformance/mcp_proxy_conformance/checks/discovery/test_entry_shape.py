@@ -226,7 +226,7 @@ def _other_servers(entries: Iterable[tuple[ToolKey, Entry]]) -> dict[Place, list
 
     Tools whose entries all name the right server are left out.
     """
-    owners = {(key, entry.members.get("server")) for key, entry in entries}
+    owners = [(key, entry.members.get("server")) for key, entry in entries]
     others = [(str(key), server) for key, server in owners if server != key.server]
     return _by_place(sorted(others, key=str))
 

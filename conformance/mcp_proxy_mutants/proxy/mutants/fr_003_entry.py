@@ -492,6 +492,15 @@ MUTANTS: tuple[Mutant, ...] = (
         ),
     ),
     mutant(
+        "server-as-an-object",
+        "A locked entry has its server as an object with a name.",
+        "FR-003.server",
+        "FR-003.members",
+        locked_entry=plus(
+            lambda facts, _status, _withheld: {"server": {"name": facts.tool.server}}
+        ),
+    ),
+    mutant(
         "first-entry-lends-its-server",
         "Every locked entry names the server of the first.",
         "FR-003.server",
