@@ -1,1 +1,1 @@
-"""The checks, one folder per profile, shipped with the package and run by pytest."""
+"""The checks, a folder for each kind of behaviour judged, shipped and run by pytest."""

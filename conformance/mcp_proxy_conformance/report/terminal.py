@@ -1,4 +1,4 @@
-"""Report for a terminal: failures or causes, errors, open results, picture, summary."""
+"""Report for a terminal: failures or causes, known failures, errors, open results, picture."""
 
 from __future__ import annotations
 

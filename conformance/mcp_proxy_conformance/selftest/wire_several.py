@@ -74,7 +74,7 @@ def _as_first(member: str) -> dict[str, Any]:
 
 
 def _with_schema(_: Document, entry: Document) -> Document:
-    """Return the second entry with an input schema; the first is not used."""
+    """Return an entry after the first with an input schema; the first is not used."""
     return entry | {"inputSchema": wire_entries.SCHEMA}
 
 

@@ -10,6 +10,7 @@ from mcp_proxy_reference.load import loaded
 from mcp_proxy_reference.loader import LoadPolicy
 
 Edit = Callable[[Json, Json], Json]
+"""Changes a load's whole answer: called with (answer, request), it returns the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

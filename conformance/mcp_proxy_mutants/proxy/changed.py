@@ -56,7 +56,10 @@ class Changed:
         return gateway
 
     def protocol(self, gateway: Gateway) -> Protocol:
-        """Return the JSON-RPC protocol over that gateway; its answers pass through `Decisions`."""
+        """Return the JSON-RPC protocol for stdio, whose answers pass through `Decisions`.
+
+        It is over a gateway made by `gateway`.
+        """
         return ChangedProtocol(ChangedTools(gateway))
 
     def _front(self, gateway: Gateway) -> Front:

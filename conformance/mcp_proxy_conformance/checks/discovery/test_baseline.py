@@ -36,7 +36,7 @@ def test_default_answers_are_those_of_the_build_before_the_feature(bench: Bench)
     Inconclusive if a lock has no effect, or most answers cannot be read.
     """
     old = _recording(bench, "pre_feature")
-    new = _answers(bench, QUERIES)
+    new = _asked_before_and_after_locks(bench, QUERIES)
 
     changed = answers_changed(old.bodies, new, _members(bench))
 
@@ -57,7 +57,7 @@ def test_entries_of_callable_servers_are_those_of_the_build_before_the_feature(
     effect, or most answers cannot be read.
     """
     old = _recording(bench, "pre_feature")
-    new = _answers(bench, LISTINGS)
+    new = _asked_before_and_after_locks(bench, LISTINGS)
 
     changed = entries_changed(old.bodies, new, _members(bench))
 
@@ -76,7 +76,7 @@ def test_default_output_is_that_of_the_earlier_build(bench: Bench) -> None:
     that has the feature. Inconclusive if a lock has no effect, or most answers cannot be read.
     """
     old = _recording(bench, "previous")
-    new = _answers(bench, (*QUERIES, *LISTINGS))
+    new = _asked_before_and_after_locks(bench, (*QUERIES, *LISTINGS))
 
     members = _members(bench)
     changed = answers_changed(old.bodies, new, members) | entries_changed(old.bodies, new, members)
@@ -102,8 +102,10 @@ def _recording(bench: Bench, kind: Kind) -> Recording:
     return recording
 
 
-def _answers(bench: Bench, wanted: Sequence[Mapping[str, Any]]) -> tuple[Body, ...]:
-    """Return this target's answers to these requests, before and after its locks, as if recorded.
+def _asked_before_and_after_locks(
+    bench: Bench, wanted: Sequence[Mapping[str, Any]]
+) -> tuple[Body, ...]:
+    """Send these requests, lay the stage's locks, send them again; return answers as if recorded.
 
     Requests of agents are left out if it has none. Members that move are noted as not compared.
     Inconclusive if a lock has no effect, or most answers list neither tools nor servers.

@@ -163,10 +163,9 @@ def lock(started: Started) -> None:
 
 
 def bodies(wanted: Sequence[Mapping[str, Any]], exacts: Asked) -> tuple[Body, ...]:
-    """Return the first answer to each request in each phase, with the members that move.
+    """Return the first answer to each request in each phase, with the values that vary.
 
-    Those of the open phase come first. Inconclusive if answers to a request differ in more than
-    values.
+    Those of the open phase come first. Inconclusive if answers to a request disagree, see `_body`.
     """
     phases: tuple[Phase, ...] = ("open", "locked")
     places = [(phase, request) for phase in phases for request in wanted]
@@ -174,7 +173,10 @@ def bodies(wanted: Sequence[Mapping[str, Any]], exacts: Asked) -> tuple[Body, ..
 
 
 def _body(phase: Phase, request: Mapping[str, Any], answers: Sequence[Exact]) -> Body:
-    """Return the first answer, with the members that move; Inconclusive if answers disagree."""
+    """Return the first answer, with the places of the single values that differ among the answers.
+
+    Inconclusive if a name, a server, a member's name or an array's length differs.
+    """
     try:
         moving = volatile(answers)
     except Inconclusive as error:

@@ -244,7 +244,10 @@ class Look:
 
     @cached_property
     def narrow(self) -> list[str]:
-        """The agents that may not see every server and are shown a callable tool of their own."""
+        """The agents that may not see every server and list a callable tool within their scope.
+
+        They are asked for one unless an earlier look at the world saw it.
+        """
         return [name for name in self.bench.world.agents if self._is_proven(name)]
 
     def _is_proven(self, agent: str) -> bool:

@@ -105,7 +105,8 @@ def _due(
 ) -> None:
     """Judge a note that is owed: present, with the flag and a number, one line, leading on.
 
-    The words of a note that is not English are not judged. `flagged` is the answer to which it
+    Of a note that is not English, flag and number are not demanded. Only a missing note also breaks
+    SC-006.every-kind and, at limit 1, FR-009.tight-limit. `flagged` is the answer to which it
     leads; `fullest` is the most locked entries of any answer.
     """
     note = exchange.answer.note

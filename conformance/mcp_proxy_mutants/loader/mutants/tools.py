@@ -71,7 +71,7 @@ def _status_tool(outcome: OutcomeEntry) -> OutcomeEntry:
 
 
 def _capped(most: int) -> Edit:
-    """Return a hook `edit` that keeps a server's first `most` tools."""
+    """Return a hook `edit` that keeps the first `most` tools of each server in the answer."""
     return _with_tools(lambda tools: tools[:most])
 
 

@@ -107,7 +107,8 @@ class _TakesUp(HttpSession):
     async def _exchange(self, message: Json) -> Json:
         """Send the message and return its answer; if a stream ended empty, send a GET and fail.
 
-        That failure is Signal `reset` with the detail `taken up`; others are raised as usual.
+        That failure is Signal `reset` with the detail `taken up`, after which the variant makes no
+        further attempt; others are raised as usual.
         """
         self._body = None
         try:

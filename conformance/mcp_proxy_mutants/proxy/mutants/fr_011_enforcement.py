@@ -116,7 +116,7 @@ def _discovered_passes(gateway: Gateway) -> None:
         return std.locked_entry(facts, status, withheld)
 
     def passing(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; calls take a noted tool for approved."""
+        """Whether the tool may be called; calls take one once listed as pending for approved."""
         was_listed = is_call(surface) and facts.tool.key in listed
         return std.may_call(replace(facts, approval="approved") if was_listed else facts, surface)
 

@@ -234,7 +234,10 @@ def naming_denied(entry: Json, tools: Sequence[Facts]) -> Json:
 
 
 def naming_all(entry: Json, tools: Sequence[Facts]) -> Json:
-    """Return a server's entry with all its tools, described, and the names of denied ones."""
+    """Return a server's entry of the listing with all its tools, described, and denied names.
+
+    The latter are those of the tools that config denies.
+    """
     offered = [
         {
             "name": facts.tool.name,
