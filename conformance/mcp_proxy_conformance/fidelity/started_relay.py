@@ -105,6 +105,8 @@ class StartedRelay:
                 self.close()
                 raise
             self.refusal = str(error).partition("; its log")[0]
+            if not self.command_line.url:
+                self.through.expect_refusal("handshake", self.refusal)
         except BaseException:
             self.close()
             raise
@@ -193,6 +195,8 @@ class StartedRelay:
                 is_told = isinstance(error, ProtocolFault) or not self.command_line.url
                 if is_told and behind.given.era == "stateless" and time.monotonic() > refuses_at:
                     self.refusal = why
+                    if not self.command_line.url:
+                        self.through.expect_refusal("handshake", why)
                     return
             else:
                 return

@@ -18,8 +18,9 @@ Send = Callable[[bytes], Awaitable[None]]
 """Sends one message to a client."""
 ID, TOKEN = b'"$id"', b'"$token"'
 """Placeholders in a message for a fresh id, and for the progress token of the request."""
-ANSWERED_S = 1.5
-"""Seconds that the server waits for the answer to a request of its own."""
+ANSWERED_S, SILENT_S = 1.5, 0.5
+"""Seconds that the server waits for the answer to a request of its own, and to one of a method that
+the last such request waited for in vain."""
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 NEEDS: Mapping[str, str] = {
     "elicitation/create": "elicitation",
@@ -45,6 +46,7 @@ class Talk:
         self.levels: dict[str, str] = {}
         self._ids = itertools.count(1)
         self._due: dict[tuple[str, str], asyncio.Event] = {}
+        self._silent = set[str]()
         self._listeners: dict[str, Send] = {}
 
     @property
@@ -73,6 +75,7 @@ class Talk:
     ) -> None:
         """Send messages by `send`, waiting up to 1.5 s for the answer to each request among them.
 
+        It is 0.5 s for a method whose last request had no answer.
         Left out are progress without a token, requests that the session's client has not declared,
         and log messages below its level; all of them if `send` is None.
         """
@@ -88,8 +91,11 @@ class Talk:
             key = session, json.dumps(own_id)
             self._due[key] = asyncio.Event()
             await send(filled)
+            patience_s = SILENT_S if message["method"] in self._silent else ANSWERED_S
+            self._silent.add(message["method"])
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._due[key].wait(), ANSWERED_S)
+                await asyncio.wait_for(self._due[key].wait(), patience_s)
+                self._silent.discard(message["method"])
             del self._due[key]
 
     async def tell(self, text: bytes, sessions: Collection[str] | None = None) -> int:

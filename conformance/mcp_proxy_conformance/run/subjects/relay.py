@@ -58,6 +58,8 @@ SECOND = "#second"
 PASS_EXCERPT, EXCERPT = 4, 80
 EARLY = 2
 """Checks that wait at once, each on a relay of its own, while others run."""
+SETTLED = ("pass", "not_applicable")
+"""Verdicts of a first call that count, on a relay that others have used too."""
 AHEAD = 4
 """Relays that are started before their first check, while earlier checks wait."""
 UNLOCKED = CitedLocks(called=[], refused=[], skipped={}, unproven={})
@@ -205,7 +207,7 @@ class DrivenRelay(Subject):
         if place.name == GENERATED.id:
             return ending
         self._silence = self._silence or bench.relay.through.silence
-        if ending.verdict in ("pass", "not_applicable"):
+        if ending.verdict in SETTLED:
             return ending
         relay, basis = self._basis[place.name]
         if early is None:
@@ -313,14 +315,18 @@ class DrivenRelay(Subject):
             self._pool.begin(self._coming.pop(0))
 
     def _attempted(self, place: Place, check: Check) -> Early:
-        """Call an early check on a relay that serves another one then; raises if none starts."""
-        relay, is_new = self._pool.take(given_at(place.world))
-        began = relay.transcript.mark() if not is_new else 0
-        ending = attempt(partial(check, RelayBench(relay)))
-        messages = slice(began, relay.transcript.mark())
-        self._pool.give_back(relay)
-        if not is_new:
-            self._used_before.add(place.name)
+        """Call an early check on a relay that serves another one then; raises if none starts.
+
+        Unless it passes on one that others have used, it is called again on a new one.
+        """
+        for new in (False, True):
+            relay, is_new = self._pool.take(given_at(place.world), new=new)
+            began = 0 if is_new else relay.transcript.mark()
+            ending = attempt(partial(check, RelayBench(relay)))
+            messages = slice(began, relay.transcript.mark())
+            self._pool.give_back(relay)
+            if is_new or ending.verdict in SETTLED:
+                break
         return Early(ending=ending, relay=relay, is_new=is_new, messages=messages)
 
 
