@@ -335,7 +335,8 @@ def _reach(journal: Journal, mark: int, number: int) -> None:
 def _levels(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
     """Have two clients set their levels, and then call; return the levels of what each gets.
 
-    A level that is refused is not noticed.
+    A level that is refused is not noticed. Each level is there once, in order: a client may hear of
+    the other's call, too.
     """
     with ExitStack() as stack:
         clients = [stack.enter_context(closing(connected(bench, side))) for _ in SET]
@@ -344,10 +345,11 @@ def _levels(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
         for client, wanted in zip(clients, EACH_LEVEL, strict=True):
             called(side, client, "logs")
             arrive(client, MESSAGE, len(wanted))
-        return [
-            [str(each.params.get("level")) for each in client.received(MESSAGE)]
+        heard = [
+            {str(each.params.get("level")) for each in client.received(MESSAGE)}
             for client in clients
         ]
+        return [[level for level in LEVELS if level in levels] for levels in heard]
 
 
 def _beside(bench: RelayBench, side: Side) -> str:
