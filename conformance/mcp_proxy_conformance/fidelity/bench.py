@@ -148,7 +148,9 @@ class RelayBench:
         if served := [wire for wire in wires or WIRES if not reasons[wire]]:
             return [wire for wire in served if self.relay.listed.get(wire)] or served
         era = self.through.server.given.era
-        shown = "; ".join(f"to a {wire} client: {reason}" for wire, reason in reasons.items())
+        shown = "; ".join(
+            f"to a {wire} client: {reasons[wire]}" for wire in wires or WIRES if reasons[wire]
+        )
         why = f"it lists no tools in front of an upstream of the {era} era ({shown})"
         raise NotApplicable(why, cause="not_declared")
 

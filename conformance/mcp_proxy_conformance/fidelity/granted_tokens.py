@@ -26,6 +26,7 @@ OBTAINED = "RLY.cred.up.obtained"
 ELICITS, NEEDS_A_VISIT = "elicitation/create", -32042
 ATTEMPTS, HOPS, ANSWERS_S, PAGE_S = 2, 5, 10.0, 5.0
 MOVED = range(300, 400)
+NO_PAGE = "the relay gets its token without a page, which another clause judges"
 
 
 def obtained(bench: RelayBench) -> Comparison:
@@ -65,9 +66,11 @@ def obtained(bench: RelayBench) -> Comparison:
         "messages to a client that show a credential that the relay was granted",
         sorted(found)[:5], [[]], breaks=[OBTAINED] if by_page else [UP],
     )  # fmt: skip
-    if not by_page and not comparison.findings:
-        raise NotApplicable("the relay gets its token without a page, which another clause judges")
-    return comparison
+    if by_page:
+        return comparison
+    if not comparison.findings:
+        raise NotApplicable(NO_PAGE)
+    return comparison.leaving_open([OBTAINED], NO_PAGE)
 
 
 def _sign_in(bench: RelayBench, client: ListeningClient) -> None:

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
+from mcp_proxy_conformance.targets.adapter import TargetNotStarted
 from mcp_proxy_conformance.targets.relay import RelayTarget
 from mcp_proxy_conformance.upstream.relayed import Relayed
 
@@ -23,6 +24,8 @@ class RelayPool:
         self._crew = ThreadPoolExecutor(1, "relays")
         self._ahead: list[tuple[Relayed, Future[StartedRelay]]] = []
         self._idle: list[StartedRelay] = []
+        self._has_started = False
+        self._failure: TargetNotStarted | None = None
 
     @property
     def ahead(self) -> int:
@@ -73,8 +76,9 @@ class RelayPool:
     def close(self) -> None:
         """End every relay that nobody has."""
         self.keep(())
-        for _, starting in self._ahead:
-            if not starting.cancel() and starting.exception() is None:
+        begun = [starting for _, starting in self._ahead if not starting.cancel()]
+        for starting in begun:
+            if starting.exception() is None:
                 starting.result().close()
         self._crew.shutdown()
 
@@ -90,4 +94,16 @@ class RelayPool:
         """Begin to start a relay; the caller has the lock."""
         self._folders += 1
         folder = self._scratch / f"relay-{self._folders}"
-        return self._crew.submit(StartedRelay, self._target, given, folder)
+        return self._crew.submit(self._start, given, folder)
+
+    def _start(self, given: Relayed, folder: Path) -> StartedRelay:
+        """Start a relay; TargetNotStarted, at once if none was started before that failed."""
+        if self._failure is not None:
+            raise self._failure
+        try:
+            relay = StartedRelay(self._target, given, folder)
+        except TargetNotStarted as error:
+            self._failure = None if self._has_started else error
+            raise
+        self._has_started = True
+        return relay

@@ -176,7 +176,7 @@ class StartedRelay:
         self.command_line = command_line(self.target, first, second)
         self.through = Side(behind, self._to_relay, self.target.facts.prefix)
         if (transport := self.target.transport) in NAMES:
-            why = f"the relay serves over {NAMES[transport]}, where the suite has a handshake"
+            why = f"over {NAMES[transport]} the suite is a client with a handshake alone"
             self.through.expect_refusal("stateless", why)
         deadline = time.monotonic() + self.target.ready_s
         folder.mkdir(parents=True, exist_ok=True)

@@ -61,10 +61,7 @@ class SigningIn(Remote):
     async def redeem(self, code: str, state: str) -> None:
         """Have a token granted for a code, once, and show it to the upstream from then on."""
         place, form = self._begun.pop(state)
-        async with httpx2.AsyncClient(trust_env=False) as http:
-            answer = await http.post(place, data={**form, "code": code})
-        self.token = answer.json()["access_token"]
-        self._own["authorization"] = f"Bearer {self.token}"
+        await self.granted(place, {**form, "code": code})
 
     def refusal(self, error: Unreachable) -> Unreachable:
         """Return what a client is told of a refusal of the upstream."""
@@ -74,26 +71,43 @@ class SigningIn(Remote):
         """Return what a client gets of an answer of the upstream."""
         return reply
 
-    async def _page(self, host: str) -> str:
-        """Return the URL of the page on which a user agrees; empty if the upstream has none.
+    async def granted(self, place: str, form: Mapping[str, str]) -> None:
+        """Ask for a token by a form, and show it to the upstream from then on."""
+        async with httpx2.AsyncClient(trust_env=False) as http:
+            answer = await http.post(place, data=form)
+        self.token = answer.json()["access_token"]
+        self._own["authorization"] = f"Bearer {self.token}"
 
-        It leads back to this relay, at `host`, with a state of which it knows the request.
+    async def registered(self, back: str) -> tuple[Mapping[str, Any], Mapping[str, str]] | None:
+        """Register at the upstream's authorization server, with a place to come back to.
+
+        Return (its metadata, the members of a request for a token); None if there is none.
         """
         place = urlsplit(self._url)
         origin = f"{place.scheme}://{place.netloc}"
         async with httpx2.AsyncClient(trust_env=False) as http:
             about = await http.get(f"{origin}{RESOURCE}{place.path}")
             if about.status_code != 200:  # noqa: PLR2004
-                return ""
+                return None
             issuer = about.json()["authorization_servers"][0]
             facts = (await http.get(f"{issuer}{SERVER}")).json()
-            back = f"http://{host}{BACK}"
             wanted = {"client_name": "relay", "redirect_uris": [back]}
             own = (await http.post(facts["registration_endpoint"], json=wanted)).json()
+        return facts, {name: own[name] for name in ("client_id", "client_secret")}
+
+    async def _page(self, host: str) -> str:
+        """Return the URL of the page on which a user agrees; empty if the upstream has none.
+
+        It leads back to this relay, at `host`, with a state of which it knows the request.
+        """
+        back = f"http://{host}{BACK}"
+        if (known := await self.registered(back)) is None:
+            return ""
+        facts, own = known
         state, verifier = secrets.token_urlsafe(16), secrets.token_urlsafe(48)
         self._begun[state] = facts["token_endpoint"], {
             "grant_type": "authorization_code", "redirect_uri": back, "code_verifier": verifier,
-            "client_id": own["client_id"], "client_secret": own["client_secret"],
+            **own,
         }  # fmt: skip
         digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest())
         query = {
@@ -102,6 +116,33 @@ class SigningIn(Remote):
             "code_challenge_method": "S256",
         }  # fmt: skip
         return f"{facts['authorization_endpoint']}?{urlencode(query)}"
+
+
+class Registering(SigningIn):
+    """An upstream whose token the relay is granted as itself, without a user."""
+
+    @asynccontextmanager
+    async def exchange(
+        self, method: str, headers: Mapping[str, str], session: str | None, body: bytes
+    ) -> AsyncIterator[Reply]:
+        """Send a client's request on, once more after a refusal that a token ends.
+
+        Raises Unreachable for another refusal.
+        """
+        async with AsyncExitStack() as stack:
+            try:
+                asked = Remote.exchange(self, method, headers, session, body)
+                reply = await stack.enter_async_context(asked)
+            except Unreachable as error:
+                known = await self.registered("http://127.0.0.1") if not self.token else None
+                if known is None:
+                    raise self.refusal(error) from None
+                facts, own = known
+                form = {"grant_type": "client_credentials", **own}
+                await self.granted(facts["token_endpoint"], form)
+                asked = Remote.exchange(self, method, headers, session, body)
+                reply = await stack.enter_async_context(asked)
+            yield self.shown(reply)
 
 
 class Returning(Front):

@@ -34,6 +34,27 @@ def test_a_relay_with_a_port_has_a_url() -> None:
     assert target.transport == "http"
 
 
+@pytest.mark.parametrize(
+    ("facts", "transport", "path"),
+    [
+        (RelayFacts(), "http", "/mcp"),
+        (RelayFacts(transport="sse"), "sse", "/sse"),
+        (RelayFacts(transport="sse", url="http://127.0.0.1:{port}/events"), "sse", "/events"),
+    ],
+)
+def test_each_transport_has_an_endpoint_of_its_own(
+    facts: RelayFacts, transport: str, path: str
+) -> None:
+    """A relay that declares no URL is reached at /mcp, over HTTP+SSE at /sse."""
+    target = relay_target(["r", "{port}", "{upstream_url}"], facts)
+
+    filled = command_line(target, Reached(command=[], url="u", token=""))
+
+    assert (target.transport, filled.url) == (
+        transport, f"http://127.0.0.1:{filled.words[1]}{path}",
+    )  # fmt: skip
+
+
 def test_a_relay_of_two_upstreams_has_a_command_line_of_its_own() -> None:
     """With a second upstream, the declared command line `several` is filled in, else `command`.
 
@@ -57,6 +78,10 @@ def test_a_relay_of_two_upstreams_has_a_command_line_of_its_own() -> None:
     [
         ('kind = "relay"\n[relay]\nseveral = ["r", "{upstream_url}"]', "names no second upstream"),
         ('kind = "relay"\ncommand = ["relay", "{port}"]', "names no upstream"),
+        (
+            'kind = "relay"\ncommand = ["relay", "{upstream}"]\n[relay]\ntransport = "sse"',
+            "serves at a port",
+        ),
         ('kind = "command"\ncommand = ["p"]\n[relay]\nprefix = "x_"', "relay is for relays only"),
         ('kind = "relay"\n[relay]\nprefixes = "x_"', "did you mean 'prefix'"),
     ],

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from mcp_proxy_mutants.relay.changed import Around, Forward, Got, Sent, changed_events
 from mcp_proxy_mutants.relay.json_text import Json
 from mcp_proxy_mutants.relay.mutant import relay_mutant
-from mcp_proxy_mutants.relay.signing_in import Returning, SigningIn, signing_in
+from mcp_proxy_mutants.relay.signing_in import Registering, Returning, SigningIn, signing_in
 from mcp_relay_reference.remote import Reply, Unreachable
 
 Headers = Mapping[str, str]
@@ -200,6 +200,10 @@ class _Showing(SigningIn):
         return reply._replace(headers={**reply.headers, **own})
 
 
+class _ShowingOwn(_Showing, Registering):
+    """Answers have a header with a token that no user has granted."""
+
+
 class _Naming(SigningIn):
     """Errors name the token."""
 
@@ -302,6 +306,12 @@ MUTANTS = (
         "RLY.cred.up.obtained",
         remote=signing_in(_Showing),
         front=Returning,
+    ),
+    relay_mutant(
+        "relay-shows-a-grant-of-its-own",
+        "A token that the relay was granted without a user is in a header of answers.",
+        "RLY.cred.up.token",
+        remote=signing_in(_ShowingOwn),
     ),
     relay_mutant(
         "relay-shows-its-grant-in-errors",

@@ -6,7 +6,7 @@ from mcp_proxy_mutants.relay.mutant import relay_variant
 from mcp_proxy_mutants.relay.mutants.credentials import forwards_credentials
 from mcp_proxy_mutants.relay.mutants.listed_tools import joins
 from mcp_proxy_mutants.relay.places import answered, called, listed, without
-from mcp_proxy_mutants.relay.signing_in import Returning, signing_in
+from mcp_proxy_mutants.relay.signing_in import Registering, Returning, signing_in
 
 PREFIX, SUFFIX = "up_", "_2"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -152,5 +152,11 @@ VARIANTS = (
         "relay-signs-in",
         remote=signing_in(),
         front=Returning,
+    ),
+    relay_variant(
+        "relay-signs-in-as-itself",
+        "The relay registers itself for the upstream's token, which it keeps.",
+        "relay-signs-in",
+        remote=signing_in(Registering),
     ),
 )
