@@ -173,7 +173,8 @@ class Target:
     Seconds: `settle_s` until answers must show a lock that is enforced, `enforce_s` until a lock
     must be enforced, `ready_s` until the tools of a fresh target must be callable and listed.
     `pins` are exact remediation and rejection texts and the statuses each is declared to convey.
-    A process is used until it is `lasts_s` old, then replaced; `ahead` targets are started before
+    A process is used until it is `lasts_s` old, then replaced; one that checks share only if its
+    world has a lock of a kind in `fading`, unless that is None. `ahead` targets are started before
     they are needed. `command` is the command line that starts it, if any. `soak_s` is how long
     stages are kept running for FR-001.endures, `baseline` the folder of a recording for
     SC-001.baseline and related clauses. `file` is the target file. Without a `name` or `version` of
@@ -194,6 +195,7 @@ class Target:
     pins: Mapping[str, frozenset[str]] = field(default_factory=dict)
     upstreams: UpstreamPlace = field(default_factory=UpstreamPlace)
     lasts_s: float = math.inf
+    fading: frozenset[LockKind] | None = None
     soak_s: float = 0.0
     baseline: Path | None = None
     file: Written | None = None

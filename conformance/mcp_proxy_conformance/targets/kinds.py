@@ -153,6 +153,7 @@ def _mcpproxy(path: str) -> Target:
         capabilities=CAPABILITIES - UNSEEN,
         settle_s=2.0,
         lasts_s=27.0,
+        fading=frozenset({"quarantine"}),
         ahead=8,
         may_lie_in_memory=True,
     )

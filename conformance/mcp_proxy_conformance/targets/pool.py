@@ -53,13 +53,14 @@ class Wanted:
     """A target that the run will need: its world, and the place by which checks request it.
 
     `at` is the number of checks before the first that requests it; a `spare` one is not requested
-    by every check of its place.
+    by every check of its place; only checks that leave it as it is have a `shared` one.
     """
 
     place: str
     world: World
     at: int = 0
     spare: bool = False
+    shared: bool = True
 
 
 class Pool(Generic[P]):
@@ -105,8 +106,8 @@ class Pool(Generic[P]):
     def get(self, place: str, world: World, *, shared: bool = True) -> Ready[P]:
         """Return the target of a place, waiting until it is prepared; begin further ones.
 
-        One that was not planned is started now. One older than the target's `lasts_s` is replaced;
-        unless `shared`, so is one that is 4 s younger than that.
+        One that was not planned is started now. One older than the target's `lasts_s` is replaced,
+        a `shared` one only if it has locks that fade; any other even if it is 4 s younger.
 
         Raises:
             AdapterError: It did not start, or not within 120 s.
@@ -121,7 +122,7 @@ class Pool(Generic[P]):
             self._queue = [each for each in self._queue if each.place != place]
             future = self._submit(place, world)
         ready = self._result(place, future)
-        lasts = self._lasts_s(ready, 0.0 if shared else CHECK_S)
+        lasts = self._lasts_s(ready, shared=shared)
         if ready.age_s > lasts:
             self._drop(place)
             following = _there(self._made.get(place + NEXT))
@@ -161,12 +162,16 @@ class Pool(Generic[P]):
         """Return the estimated seconds until a target is first requested; 0 if that is past."""
         return max(0, wanted.at - self._requested) * self._pace
 
-    def _lasts_s(self, ready: Ready[P], reserve_s: float = 0.0) -> float:
-        """Return the age up to which a target is used, less `reserve_s`.
+    def _lasts_s(self, ready: Ready[P], *, shared: bool) -> float:
+        """Return the age up to which a target is used, 4 s less than it lasts unless it is shared.
 
-        It is infinite if a new one takes so long to prepare that it would be too old as well.
+        It is infinite for a shared one without locks that fade, or if a new one takes so long to
+        prepare that it would be too old as well.
         """
-        lasts = self._target.lasts_s - reserve_s
+        fading, locks = self._target.fading, {step.lock for step in ready.started.world.steps}
+        if shared and fading is not None and not fading & locks:
+            return math.inf
+        lasts = self._target.lasts_s - (0.0 if shared else CHECK_S)
         if ready.seconds > lasts - LEAD_S:
             return math.inf  # another one would be too old as well by the time it is prepared
         return lasts
@@ -257,7 +262,8 @@ class Pool(Generic[P]):
             if wanted is None or ready is None or place + NEXT in self._made:
                 continue
             lead = ready.seconds + MARGIN_S
-            if ready.age_s > self._lasts_s(ready) - lead and self._ahead_s(wanted) <= lead:
+            lasts = self._lasts_s(ready, shared=wanted.shared)
+            if ready.age_s > lasts - lead and self._ahead_s(wanted) <= lead:
                 self._submit(place + NEXT, wanted.world)
 
     def _submit(self, place: str, world: World) -> Future[Ready[P]]:

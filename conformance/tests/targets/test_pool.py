@@ -9,15 +9,18 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec import structs
 
-from mcp_proxy_conformance.catalogue.world import World, server, tool, world
+from mcp_proxy_conformance.catalogue.world import LockKind, Step, World, server, tool, world
 from mcp_proxy_conformance.targets import pool as pool_module
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target, without_frames
 from mcp_proxy_conformance.targets.pool import EARLY_S, PACE_S, Pool, Ready, Wanted
 from mcp_proxy_conformance.targets.started import poll
 
-WORLD = world(server("forge", tool("zorvik_list")))
+LASTING = world(server("forge", tool("zorvik_list")))
+WORLD = structs.replace(LASTING, steps=(Step(lock="quarantine", server="forge"),))
 LASTS_S, ARMED_S = 27.0, 5.0
+FADING = frozenset[LockKind]({"quarantine"})
 FAR = round(EARLY_S / PACE_S) + 1
 """Checks that take longer than a target is started before its use."""
 
@@ -27,6 +30,7 @@ class FakeStarted:
     """A target with the time of its start on the clock; it records that it was closed."""
 
     started_at: float
+    world: World
     closed: bool = False
 
     def close(self) -> None:
@@ -42,9 +46,9 @@ class Clocked:
     now: float = 0.0
     made: list[FakeStarted] = field(default_factory=list)
 
-    def make(self, _: World) -> Ready[None]:
+    def make(self, of: World) -> Ready[None]:
         """Return a new target, started at the clock's time, which says that its start took 5 s."""
-        self.made.append(FakeStarted(self.now))
+        self.made.append(FakeStarted(self.now, of))
         return Ready(cast("Any", self.made[-1]), None, ARMED_S)
 
     def after(self, seconds: float, place: str) -> FakeStarted:
@@ -64,11 +68,11 @@ class Clocked:
 
 @pytest.fixture
 def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked]:
-    """Yield a pool of fake targets that last 27 s, on a clock that tests advance.
+    """Yield a pool of fake targets whose quarantine lasts 27 s, on a clock that tests advance.
 
     It is closed after the test.
     """
-    target = Target(kind="command", make=cast("Any", None), lasts_s=LASTS_S, ahead=4)
+    target = Target(kind="command", make=cast("Any", None), lasts_s=LASTS_S, fading=FADING, ahead=4)
     clocked_pool = Clocked(Pool(target, tmp_path, lambda _: None))
     monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: clocked_pool.now))
     monkeypatch.setattr(clocked_pool.pool, "_make", clocked_pool.make)
@@ -137,6 +141,21 @@ def test_a_successor_that_is_too_old_itself_is_not_handed_out(clocked: Clocked) 
 
     assert clocked.after(2 * LASTS_S, "stage").started_at == clocked.now
     assert all(_closed_soon(made_target) for made_target in clocked.made[:-1])
+
+
+def test_only_a_shared_target_whose_locks_last_is_kept(clocked: Clocked) -> None:
+    """A shared target without a lock that fades is handed out at any age.
+
+    One for a single check, which may set such a lock, is replaced.
+    """
+    clocked.pool.plan([Wanted("stage", LASTING), Wanted("check", LASTING, shared=False)])
+    clocked.known()
+    clocked.now += 10 * LASTS_S
+
+    kept, new = (clocked.pool.get(place, LASTING, shared=place == "stage").started
+                 for place in ("stage", "check"))  # fmt: skip
+
+    assert [kept.started_at, new.started_at] == [0.0, clocked.now]
 
 
 def _closed_soon(started: FakeStarted) -> bool:

@@ -218,7 +218,8 @@ class DrivenProxy(Subject):
         slow = self._confirm and not math.isinf(self.target.lasts_s)
         staged = [each for each in places if each.name != GENERATED.id]
         for at, place in enumerate(staged):
-            first.setdefault(place.name, Wanted(place.name, place.world, at))
+            wanted = Wanted(place.name, place.world, at, shared=not place.fresh)
+            first.setdefault(place.name, wanted)
             if slow and not place.fresh:  # starting the second one on demand would delay the run
                 second = place.name + SECOND
                 first.setdefault(second, Wanted(second, place.world, at, spare=True))
