@@ -143,9 +143,13 @@ def test_a_tool_that_is_listed_as_disabled_by_the_user_is_refused(bench: Bench) 
     """Where only the user locks, no call reaches a tool that an answer lists as locked.
 
     Such tools are called three times in a row, even if no lock of them was seen to have an
-    effect. Inconclusive if the flag lists none that was reached before its lock.
+    effect, and so are those that were refused. Inconclusive if there are none of either.
     """
-    _expect_refused_as_listed(bench)
+    keys = _known_locked(bench)
+
+    with bench.untouched(*keys):
+        for key in keys * 3:
+            bench.call(key)
 
 
 @requirement("FR-011.never-reaches")
@@ -154,9 +158,13 @@ def test_a_tool_that_is_listed_as_disabled_by_config_is_refused(bench: Bench) ->
     """Where only config locks, no call reaches a tool that an answer lists as locked.
 
     Such tools are called three times in a row, even if no lock of them was seen to have an
-    effect. Inconclusive if the flag lists none that was reached before its lock.
+    effect, and so are those that were refused. Inconclusive if there are none of either.
     """
-    _expect_refused_as_listed(bench)
+    keys = _known_locked(bench)
+
+    with bench.untouched(*keys):
+        for key in keys * 3:
+            bench.call(key)
 
 
 @requirement("FR-011.not-unlocked")
@@ -243,27 +251,13 @@ def _status_by_name(bench: Bench, key: ToolKey) -> str:
 def _known_locked(bench: Bench) -> tuple[ToolKey, ...]:
     """Return the tools that no call may reach: refused before, or locked and listed as locked now.
 
-    Inconclusive if no call was refused.
+    Inconclusive if there is neither.
     """
     locked = [key for key, state in bench.states.items() if not state.callable]
     others = [key for key in locked if key not in bench.armed.refused]
     listed = [key for key in others if key in ask(bench, key).statuses()]
-    bench.require(bench.armed.refused, "no call of a locked tool was refused")
+    bench.require([*bench.armed.refused, *listed], "no locked tool was refused, or listed")
     return (*bench.armed.refused, *listed)
-
-
-def _expect_refused_as_listed(bench: Bench) -> None:
-    """Raise Breach if a call reaches a tool that the flag lists as locked.
-
-    Inconclusive if it lists none of the locked tools that a call reached before.
-    """
-    locked = [key for key in sorted(bench.armed.called) if not bench.states[key].callable]
-    listed = [key for key in locked if key in ask(bench, key).statuses()]
-    bench.require(listed, "the flag revealed no tool that was reached before its lock")
-
-    with bench.untouched(*listed):
-        for key in listed * 3:
-            bench.call(key)
 
 
 def _one_a_kind(bench: Bench) -> tuple[ToolKey, ...]:
