@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,6 +31,7 @@ from mcp_proxy_conformance.fidelity.way_back import (
     connected,
     logged,
     needs_messages,
+    several_connected,
 )
 from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.upstream.journal import Journal
@@ -300,11 +301,8 @@ def _apart(
     """
     journal, own_id = side.server.journal, f"{REQUEST_ID} {fresh_id()}"
     mark = journal.mark()
-    with ThreadPoolExecutor(CLIENTS) as crew, ExitStack() as stack:
-        clients = [
-            stack.enter_context(closing(connected(bench, side, capabilities)))
-            for _ in range(CLIENTS)
-        ]
+    several = several_connected(bench, side, CLIENTS, capabilities)
+    with ThreadPoolExecutor(CLIENTS) as crew, several as clients:
         for number, client in enumerate(clients):
             caller = number == 1
             client.answers |= given if caller else FOREIGN
@@ -338,8 +336,7 @@ def _levels(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
     A level that is refused is not noticed. Each level is there once, in order: a client may hear of
     the other's call, too.
     """
-    with ExitStack() as stack:
-        clients = [stack.enter_context(closing(connected(bench, side))) for _ in SET]
+    with several_connected(bench, side, len(SET)) as clients:
         for client, least in zip(clients, SET, strict=True):
             client.request("logging/setLevel", {"level": least})
         for client, wanted in zip(clients, EACH_LEVEL, strict=True):
@@ -361,16 +358,15 @@ def _beside(bench: RelayBench, side: Side) -> str:
     journal, own_id = side.server.journal, f"{REQUEST_ID} {fresh_id()}"
     mark = journal.mark()
     params = {"name": side.name_of(TELLING), "arguments": {"case": "late"}}
-    with ThreadPoolExecutor(CLIENTS) as crew, ExitStack() as stack:
-        stays, goes, cancels = (
-            stack.enter_context(closing(connected(bench, side))) for _ in range(CLIENTS)
-        )
+    several = several_connected(bench, side, CLIENTS)
+    with ThreadPoolExecutor(CLIENTS) as crew, several as clients:
+        stays, goes, cancels = clients
         answer = crew.submit(stays.request, "tools/call", params, own_id)
         for number, client in ((2, goes), (3, cancels)):
             crew.submit(client.request, "tools/call", params, own_id)
             _reach(journal, mark, number)
         cancels.notify(CANCELLATION, {"requestId": own_id})
-        goes.close()
+        goes.end()
         shown = answer.result()
     return "result" if "result" in shown else "no result"
 

@@ -28,8 +28,9 @@ from mcp_proxy_conformance.wire.session import SESSION_ID
 from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
 TIMEOUT_S, LISTENS_S, WHOLE_S = 10.0, 60.0, 3.0
-OPENS_S, LOOK_S, AFTER_S = 1.0, 0.05, 0.1
-"""Seconds for a stream to open, between two looks whether a client ends, and after an answer."""
+OPENS_S, LOOK_S, AFTER_S, ANSWERED_S = 1.0, 0.05, 0.1, 0.5
+"""Seconds for a stream to open, between two looks whether a client ends, after an answer, and for
+answers that nobody else waits for."""
 KEEPING = ("initialize", "notifications/initialized", "tools/list", "tools/call")
 """Methods after which a session is as it was."""
 REFUSAL = b'"error":{"code":-32601,"message":"Method not found"}'
@@ -337,6 +338,7 @@ class ListeningClient:
         self.capabilities = capabilities
         self.unheard = set[str]()
         self.answers = {"ping": b'"result":{}'}
+        self._waiting = 0
         self._is_changed = False
         self._kept: list[ListeningClient] | None = None
         self._carrier = carrier
@@ -365,16 +367,19 @@ class ListeningClient:
         Requests that arrive meanwhile are answered. With `whole`, its stream is read to its end.
         """
         own = fresh_id() if request_id is None else request_id
-        was_changed, self._is_changed = self._is_changed, True
+        with self._lock:
+            self._waiting += 1
         body = dumps({"jsonrpc": "2.0", "id": own, "method": method, "params": params})
         why = self._carrier.send(body, method, lambda: bool(self._answer(own)), whole=whole)
         answer = self._answer(own)
-        self._is_changed = was_changed or answer is None or method not in KEEPING
+        with self._lock:
+            self._waiting -= 1
+            self._is_changed |= answer is None or method not in KEEPING
         return answer or {"none": why}
 
     def notify(self, method: str, params: Mapping[str, Any]) -> None:
         """Send a notification."""
-        self._is_changed = self._is_changed or method not in KEEPING
+        self._is_changed |= method not in KEEPING
         self._carrier.send(dumps({"jsonrpc": "2.0", "method": method, "params": params}), method)
 
     def listen(self) -> None:
@@ -392,11 +397,17 @@ class ListeningClient:
         self.answers = {"ping": b'"result":{}'}
 
     def close(self) -> None:
-        """End the session, or keep it for another client."""
-        if self._kept is not None and self._carrier.is_dear and not self._is_changed:
-            self._kept.append(self)
-        else:
+        """End the session, or keep it for another client, once all requests are answered.
+
+        They are waited for half a second at most, where a session is kept.
+        """
+        kept = self._kept if self._carrier.is_dear and not self._is_changed else None
+        if kept is not None:
+            poll(lambda: self._waiting, _is_none, ANSWERED_S)
+        if kept is None or self._waiting or self._is_changed:
             self.end()
+        else:
+            kept.append(self)
 
     def end(self) -> None:
         """End the session."""
@@ -452,6 +463,11 @@ class ListeningClient:
 def _ignored(raw: bytes, stream: int) -> None:
     """Drop a message, which nobody waits for."""
     del raw, stream
+
+
+def _is_none(number: int) -> bool:
+    """Whether a number is 0."""
+    return not number
 
 
 def _is_last(event: Event) -> bool:

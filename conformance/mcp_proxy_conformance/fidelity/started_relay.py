@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -83,6 +84,7 @@ class StartedRelay:
         self._other: Side | None = None
         self._has_stopped = False
         self._kept: list[ListeningClient] = []
+        self._keeping = threading.Lock()
         self.second: RelayedServer | None = None
         try:
             beside = self.hub.add(relayed_server(DIRECT, given))
@@ -242,11 +244,12 @@ class StartedRelay:
 
         Where a client costs a program, it may be one that was closed, in a session that is as new.
         """
-        for client in self._kept if side is self.through else ():
-            if client.capabilities == capabilities:
-                self._kept.remove(client)
-                client.begin_anew()
-                return client
+        with self._keeping:
+            kept = [each for each in self._kept if each.capabilities == capabilities]
+            if kept and side is self.through:
+                self._kept.remove(kept[0])
+                kept[0].begin_anew()
+                return kept[0]
         client = ListeningClient(self.carrier(side), capabilities)
         client.unheard = side.unheard
         client.keep_in(self._kept)
@@ -280,8 +283,11 @@ class StartedRelay:
         """Have the servers answer as at first; return whether the relay serves as it did.
 
         A call of a tool has to reach the upstream and be answered, in the session that checks share
-        or in a new one. A relay that has listed no tool serves as it did while it runs.
+        or in a new one. A relay that has listed no tool serves as it did while it runs; one whose
+        upstream has asked for tokens does not, as it may hold another.
         """
+        if self.through.server.authority is not None:
+            return False
         for side in (self.through, *self._directs):
             side.server.restore()
         if self._has_stopped:

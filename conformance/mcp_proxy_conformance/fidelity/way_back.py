@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -94,6 +94,28 @@ def connected(bench: RelayBench, side: Side, capabilities: bytes = b"{}") -> Lis
     Its session is new, or as new. The caller closes it.
     """
     return bench.relay.listening(side, capabilities)
+
+
+@contextmanager
+def several_connected(
+    bench: RelayBench, side: Side, number: int, capabilities: bytes = b"{}"
+) -> Iterator[Sequence[ListeningClient]]:
+    """Yield so many clients of a way, as `connected` returns them, and close them at the end.
+
+    They open their sessions in turn, but over stdio at once, where each has a program of its own.
+    """
+    at_once = number if side is bench.through and not bench.relay.command_line.url else 1
+    with ThreadPoolExecutor(at_once) as crew, ExitStack() as stack:
+        opening = [crew.submit(connected, bench, side, capabilities) for _ in range(number)]
+        for each in opening:
+            stack.callback(_close, each)
+        yield [each.result() for each in opening]
+
+
+def _close(opening: Future[ListeningClient]) -> None:
+    """Close a client once it is open; nothing if it fails to open."""
+    if opening.exception() is None:
+        opening.result().close()
 
 
 def called(
