@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sqlite3
+import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,20 +21,25 @@ PRINTED = re.compile(r"(adapter|target-\d+)\.(log|out)")
 BESIDE = ("-journal", "-wal", "-shm")
 """Suffixes of the temporary files that SQLite puts beside a database."""
 
-MEMORY, ROOM = Path("/dev/shm"), 1 << 30  # noqa: S108 - only folders of mkdtemp are made in it
+MEMORY, ROOM = Path("/dev/shm"), 1 << 30  # noqa: S108 - the folder in it is the user's own
 """Linux's file system in memory, and the bytes that must be free in it for state folders."""
 
 Marks = dict[str, tuple[int, int]]
 
 
 def in_memory() -> Path | None:
-    """Return the file system in memory, where a target need not wait for a disk.
+    """Return the user's folder in memory, where a target need not wait for a disk; make it first.
 
-    None if this system has none, it is not writable, or less than 1 GiB is free in it.
+    None if this system has no such place, less than 1 GiB is free in it, or the folder cannot be
+    made or is another's.
     """
     with contextlib.suppress(OSError):
-        if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= ROOM:
-            return MEMORY
+        if shutil.disk_usage(MEMORY).free >= ROOM:
+            folder = MEMORY / f"mcp-proxy-conformance-{os.getuid()}"
+            folder.mkdir(mode=0o700, exist_ok=True)
+            status = folder.lstat()
+            if (status.st_mode, status.st_uid) == (stat.S_IFDIR | 0o700, os.getuid()):
+                return folder
     return None
 
 

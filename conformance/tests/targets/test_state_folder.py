@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from mcp_proxy_conformance.catalogue.world import server, tool, world
+from mcp_proxy_conformance.targets import state_folder
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.command import CommandAdapter
 from mcp_proxy_conformance.targets.started import Started
-from mcp_proxy_conformance.targets.state_folder import keep_logs, marks, remove, things
+from mcp_proxy_conformance.targets.state_folder import in_memory, keep_logs, marks, remove, things
 from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
 
 DEEP = 3000
@@ -38,6 +39,32 @@ def test_a_folder_of_any_depth_is_looked_through_and_removed(tmp_path: Path) -> 
     assert len(marks(folder)) == 1
     remove(folder)
     assert not folder.exists()
+
+
+def test_a_folder_in_memory_is_the_users_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`in_memory` makes a private folder, the same each time; it returns none that is not private.
+
+    Nor does it without room.
+    """
+    monkeypatch.setattr(state_folder, "MEMORY", tmp_path)
+    monkeypatch.setattr(state_folder, "ROOM", 0)
+    folder = in_memory()
+    assert folder is not None
+    assert folder == in_memory()
+    assert [*tmp_path.iterdir()] == [folder]
+
+    folder.chmod(0o777)
+    assert in_memory() is None
+    folder.rmdir()
+    folder.symlink_to("/")
+    assert in_memory() is None
+
+    folder.unlink()
+    monkeypatch.setattr(state_folder, "ROOM", 1 << 62)
+    assert in_memory() is None
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_logs_are_not_looked_for_where_a_link_leads(tmp_path: Path) -> None:
