@@ -257,8 +257,7 @@ def _stubborn() -> Around:
     async def around(sent: Sent, forward: Forward) -> Got:
         """Forward a request in the first session, if there was a 404 and it is not a handshake."""
         if sent.message.get("method") != "initialize" and refused:
-            shared = first[0] if first else sent.session  # none before the first handshake
-        return replace(await forward(replace(sent, session=shared)), session=sent.session)
+            return replace(await forward(replace(sent, session=first[0])), session=sent.session)
         got = await forward(sent)
         if got.session is not None and not first:
             first.append(got.session)
