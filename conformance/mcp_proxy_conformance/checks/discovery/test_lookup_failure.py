@@ -98,8 +98,8 @@ YARD = msgspec.structs.replace(
 def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
     """A tool is `disabled_unknown`, refused and noted as long as its lock's reason is lost.
 
-    What config denies keeps its status, withheld texts stay withheld, others are those of the
-    callable tools, and no tool is listed twice; afterwards the user lock has its status again.
+    What config denies keeps its status and its text, withheld texts stay withheld, and no tool is
+    listed twice; afterwards the user lock has its status again.
     Inconclusive unless the locks of config and the user are proven.
     """
     keys = _proven(bench)
@@ -197,13 +197,15 @@ def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, answer: Ans
 
 
 def _compare_description(compared: Comparison, bench: Bench, key: ToolKey, answer: Answer) -> None:
-    """Record in `compared` whether the tool's entry has the description of the callable tool.
+    """Record in `compared` whether a denied tool's entry has the description of the callable tool.
 
-    Not compared: tools whose text is not approved, and those that the answer does not list.
+    Not compared: tools whose text is not approved, those that the answer does not list, and those
+    whose reason is lost, of whose texts nobody can tell meanwhile whether they are approved.
     """
     own = bench.armed.entries.get(key)
     entry = next((entry for entry in answer.disabled if entry.key == key), None)
-    if entry is not None and own is not None and own.description and key not in PLANTED:
+    compares = key in BY_CONFIG and key not in PLANTED
+    if compares and entry is not None and own is not None and own.description:
         compared.one_of(f"description of {key}", entry.description, (own.description,),
                         breaks=["FR-003.description"])  # fmt: skip
 

@@ -14,6 +14,7 @@ from mcp_proxy_reference.policy import (
     EXACT,
     classify,
     counts,
+    locked_entry,
     matches,
     note,
     withheld_status,
@@ -271,6 +272,14 @@ VARIANTS: tuple[Variant, ...] = (
         "Unapproved tools are listed as pending while approvals cannot be read.",
         "lookup-failure",
         withheld_status=approvals_remembered,
+    ),
+    variant(
+        "texts-withheld-while-lost",
+        "While approvals cannot be read, tools that config does not deny have no description.",
+        "lookup-failure",
+        locked_entry=lambda facts, status, withheld: locked_entry(
+            facts, status, withheld or (facts.approval is None and not facts.denied)
+        ),
     ),
     variant(
         "reason-lost",
