@@ -316,6 +316,12 @@ def _expect_short(*names: str) -> None:
             )
 
 
+STRUCTURED_ALONE = (
+    "the document stands in structuredContent alone, and the suite reads the text item, where MCP"
+    " asks servers to repeat it"
+)
+
+
 def _body(reply: ToolReply) -> dict[str, Any] | None:
     """Return the JSON object that is an answer's text; None for an error reply.
 
@@ -328,7 +334,9 @@ def _body(reply: ToolReply) -> dict[str, Any] | None:
     try:
         body = loads(text)
     except (ValueError, RecursionError):
-        raise Misshapen(f"the text item is not a JSON document: {quoted(text[:SHOWN])}") from None
+        apart = f"; {STRUCTURED_ALONE}" if isinstance(reply.structured, dict) else ""
+        reason = f"the text item is not a JSON document: {quoted(text[:SHOWN])}{apart}"
+        raise Misshapen(reason) from None
     if not isinstance(body, dict):
         raise Misshapen(f"the text item is {kind_of(body)}, not an object")
     if text.count("{") + text.count("[") > DEEPEST and nests_deeper(body, DEEPEST):

@@ -142,3 +142,12 @@ def test_structured_content_of_a_listing_has_the_same_counts() -> None:
     ]
 
     assert broken == [{"SC-005.absent"}, {"FR-010.block"}]
+
+
+@pytest.mark.parametrize("listing", [False, True])
+def test_a_document_in_structured_content_alone_is_pointed_at(listing: bool) -> None:
+    """Where the text is prose and the document structured content, the message says so."""
+    sent = reply("See the structured content.", structuredContent={"tools": []})
+
+    with pytest.raises(Misshapen, match="stands in structuredContent alone"):
+        read_listing(sent, NAMES) if listing else read_answer(sent, "drop", NAMES, Known())
