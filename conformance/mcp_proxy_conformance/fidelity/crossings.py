@@ -339,12 +339,13 @@ def _levels(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
     with several_connected(bench, side, len(SET)) as clients:
         for client, least in zip(clients, SET, strict=True):
             client.request("logging/setLevel", {"level": least})
-        for client, wanted in zip(clients, EACH_LEVEL, strict=True):
+        marks = [client.mark() for client in clients]
+        for client, wanted, mark in zip(clients, EACH_LEVEL, marks, strict=True):
             called(side, client, "logs")
-            arrive(client, MESSAGE, len(wanted))
+            arrive(client, MESSAGE, len(wanted), mark=mark)
         heard = [
-            {str(each.params.get("level")) for each in client.received(MESSAGE)}
-            for client in clients
+            {str(each.params.get("level")) for each in client.received(MESSAGE, mark)}
+            for client, mark in zip(clients, marks, strict=True)
         ]
         return [[level for level in LEVELS if level in levels] for levels in heard]
 

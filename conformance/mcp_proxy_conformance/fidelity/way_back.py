@@ -468,14 +468,16 @@ def _value(each: Received, name: str) -> Any:
 def logged(bench: RelayBench, side: Side, least: str | None = None) -> Sequence[Received]:
     """Have the upstream log on every level, after the level `least` was set, if any.
 
-    Return the log messages that arrive; [] if the level is refused.
+    Return the log messages that arrive from then on; [] if the level is refused.
     """
     with closing(connected(bench, side)) as client:
         if least and "result" not in client.request("logging/setLevel", {"level": least}):
             return []
+        mark = client.mark()  # a relay may log itself that a client has come
         called(side, client, "logs")
-        arrive(client, MESSAGE, len(LEVELS[LEVELS.index(least) :] if least else LEVELS))
-        return client.received(MESSAGE)
+        wanted = LEVELS[LEVELS.index(least) :] if least else LEVELS
+        arrive(client, MESSAGE, len(wanted), mark=mark)
+        return client.received(MESSAGE, mark)
 
 
 def _questions(bench: RelayBench, side: Side) -> Sequence[Question]:
@@ -558,13 +560,14 @@ def _cancelled(bench: RelayBench, side: Side) -> Sequence[str]:
         client.notify(CANCELLATION, {"requestId": "call b", "reason": "enough"})
         poll(lambda: journal.since(mark, CANCELLATION), bool, ARRIVES_S)
         time.sleep(SETTLES_S)
+        cancelled = journal.since(mark, CANCELLATION)  # a client that goes may cancel the other
     calls = {
         (each.session, quoted(json.loads(each.raw)["id"])): each.params()["arguments"]["call"]
         for each in journal.calls(mark)
     }
     return [
         str(calls.get((each.session, quoted(each.params().get("requestId"))), UNKNOWN))
-        for each in journal.since(mark, CANCELLATION)
+        for each in cancelled
     ]
 
 

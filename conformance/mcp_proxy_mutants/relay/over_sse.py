@@ -16,6 +16,9 @@ from mcp_relay_reference.remote import Remote
 
 STREAM, MESSAGES = "/sse", "/messages"
 BOTH = (b"accept", b"application/json, text/event-stream")
+GREETING = message.of(
+    {"method": '"notifications/message"', "params": '{"level":"info","data":"Welcome."}'}
+).line
 LEFT_OUT = (b"accept", b"content-length")
 
 
@@ -93,6 +96,7 @@ class OverSse(Front):
         await send({"type": "http.response.start", "status": 200, "headers": kind})
         place = f"event: endpoint\ndata: {MESSAGES}?session={name}\n\n"
         line.waiting.put_nowait(place.encode())
+        line.put(GREETING)
         gone = asyncio.create_task(_gone(receive, line))
         try:
             while (event := await line.waiting.get()) is not None:

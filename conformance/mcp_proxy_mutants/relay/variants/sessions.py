@@ -155,7 +155,7 @@ VARIANTS = (
     ),
     relay_variant(
         "relay-serves-sse",
-        "Clients are served over HTTP+SSE, with a token, and each has one stream.",
+        "Clients are served over HTTP+SSE, with a token; each is greeted by a log message.",
         "relay-serves-sse",
         front=lambda remote: OverSse(remote, guarded),
         transport="sse",
