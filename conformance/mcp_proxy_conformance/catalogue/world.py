@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -210,19 +211,25 @@ class ToolState:
     @property
     def callable(self) -> bool:
         """Whether no lock applies to the tool."""
-        return self == ToolState()
+        return not self.locks
 
     @property
     def locks(self) -> tuple[str, ...]:
         """Its locks in words: config, user, pending or changed, quarantined, server_off."""
-        words = {
-            "config": self.config,
-            "user": self.user,
-            self.approval: self.approval is not None,
-            "quarantined": self.quarantined,
-            "server_off": self.server_off,
-        }
-        return tuple(word for word, applies in words.items() if word is not None and applies)
+        return _locks_in(self)
+
+
+@cache
+def _locks_in(state: ToolState) -> tuple[str, ...]:
+    """Return the locks of a state in words, as `ToolState.locks` has them."""
+    words = {
+        "config": state.config,
+        "user": state.user,
+        state.approval: state.approval is not None,
+        "quarantined": state.quarantined,
+        "server_off": state.server_off,
+    }
+    return tuple(word for word, applies in words.items() if word is not None and applies)
 
 
 def locks_of(states: Mapping[ToolKey, ToolState]) -> dict[str, tuple[str, ...]]:
@@ -230,7 +237,7 @@ def locks_of(states: Mapping[ToolKey, ToolState]) -> dict[str, tuple[str, ...]]:
 
     Callable tools are left out.
     """
-    return {str(name): state.locks for name, state in states.items() if state.locks}
+    return {str(name): locks for name, state in states.items() if (locks := state.locks)}
 
 
 def initial(world: World) -> dict[ToolKey, ToolState]:

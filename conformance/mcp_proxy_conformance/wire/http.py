@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import ssl
 from dataclasses import dataclass
@@ -106,9 +107,12 @@ class _ResponseBody:
         return self._bytes.getvalue()
 
 
+_NO_HEADER = re.compile(r"[^\x20-\x7e\xa0-\xff]")
+
+
 def check_header(name: str, value: str) -> None:
     """Raise ValueError for a header with a control character, or one beyond Latin-1."""
-    if any(ord(c) < 32 or 127 <= ord(c) < 160 or ord(c) > 255 for c in name + value):  # noqa: PLR2004
+    if _NO_HEADER.search(name + value):
         raise ValueError(f"the header {name!r} contains a character that HTTP cannot carry")
 
 
