@@ -57,7 +57,7 @@ class Side:
 
     Attributes:
         server: The server.
-        unheard: Methods of messages that clients have waited for in vain.
+        unheard: Methods of messages that were waited for in vain.
     """
 
     def __init__(
