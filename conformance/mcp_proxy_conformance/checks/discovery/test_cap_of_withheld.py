@@ -112,6 +112,27 @@ def test_one_cap_holds_for_indexed_and_withheld_tools(bench: Bench) -> None:
     assert {_in_words(*r): n for r, n in over.items()} == {_in_words(*r): most[r] for r in over}
 
 
+@requirement("FR-004.once")
+@on(ATTIC)
+def test_each_word_of_a_withheld_name_finds_its_tool_once(bench: Bench) -> None:
+    """A query of both words of a withheld tool's name lists no tool twice.
+
+    Quarantined and pending tools are asked for so, by one word after the other and the other way
+    round. Inconclusive if no such query reveals its tool.
+    """
+    bench.needs_one_of("approval", "quarantine")
+    keys = [k for k in bench.armed.refused if k.tool.startswith(f"{WITHHELD}_")]
+    words = {key: [WITHHELD, bench.tools[key].word] for key in keys}
+    queries = {" ".join(order): key for key, pair in words.items() for order in (pair, pair[::-1])}
+
+    answers = {q: bench.discover(q, include_disabled=True, limit=100) for q in queries}
+
+    revealed = [q for q, answer in answers.items() if queries[q] in answer.statuses()]
+    bench.require(revealed, "no query of two words revealed its withheld tool")
+    twice = {q: answer.listed_twice() for q, answer in answers.items()}
+    assert {q: keys for q, keys in twice.items() if keys} == {}
+
+
 @requirement("FR-004.unsearched")
 @on(ATTIC)
 def test_no_withheld_text_moves_its_tool_in_an_answer(bench: Bench) -> None:

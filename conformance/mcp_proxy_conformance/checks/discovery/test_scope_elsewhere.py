@@ -9,7 +9,15 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
-from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
+from mcp_proxy_conformance.catalogue.world import (
+    CONFIG,
+    USER,
+    LockKind,
+    ToolKey,
+    server,
+    tool,
+    world,
+)
 from mcp_proxy_conformance.discovery.agents import beyond, names_beyond, scoped
 from mcp_proxy_conformance.discovery.answer import Listing
 from mcp_proxy_conformance.discovery.bench import Bench
@@ -32,6 +40,8 @@ ALIKE = world(
     server("vault", tool("tarnix_push"), tool("fegadu_seal", locked=USER)),
     agents={"short": ("forge",), "long": ("forgery",)},
 )
+OPEN_ELSEWHERE = (ToolKey("vault", "tarnix_push"), ToolKey("forgery", "tamupo_open"))
+"""Callable tools beyond the scope of the agent `short`."""
 each_agent = pytest.mark.parametrize(
     "agent", [name for name, servers in SCOPE.agents.items() if len(servers) == 1]
 )
@@ -122,6 +132,49 @@ def test_inspecting_a_server_beyond_the_scope_tells_no_counts_of_it(
         for place, reply in replies.items()
     }
     assert {place: parts for place, parts in leaked.items() if parts} == {}
+
+
+@requirement("FR-007.listing", "FR-010.block")
+@on(ALIKE, fresh=True, needs=("agents",))
+def test_who_listed_before_moves_no_listing(bench: Bench) -> None:
+    """Agent and administrator are listed the same servers whoever of them listed first.
+
+    After a lock the agent lists first, after another one the administrator. A server that the
+    agent's first listing leaves out stays left out, and the administrator sees counts of each
+    server with a locked tool. Not applicable if the first listing shows servers beyond the scope;
+    inconclusive if a lock has no effect.
+    """
+    view = scoped(bench, "short")
+    _lay(bench, USER, OPEN_ELSEWHERE[0])
+    first = _listing(view)
+    _require_applicable(
+        "vault" not in first.servers, "the listing shows servers beyond the agent's scope"
+    )
+    compared, locked = Comparison(), {key.server for key in bench.armed.refused}
+
+    for turn, key in enumerate((None, OPEN_ELSEWHERE[1]), 1):
+        if key is not None:
+            _lay(bench, USER, key)
+        counted = bench.until(lambda: _counted(bench), lambda servers: servers >= locked)
+        compared.one_of(f"servers with counts, administrator, turn {turn}", sorted(counted),
+                        (sorted(counted | locked),), breaks=["FR-010.block"])  # fmt: skip
+        shown = sorted({*_listing(view).servers} - {*first.servers})
+        compared.one_of(f"servers beyond the scope, turn {turn}", shown, ([],),
+                        breaks=["FR-007.listing"])  # fmt: skip
+
+    compared.conclude()
+
+
+def _lay(bench: Bench, kind: LockKind, key: ToolKey) -> None:
+    """Lay a lock on the tool; inconclusive if it has no effect."""
+    bench.operator.lock(kind, key.server, [key.tool])
+    bench.require(bench.refused(key), "a lock had no effect", "no_effect")
+
+
+def _counted(bench: Bench) -> set[str]:
+    """Return the servers at which the listing has counts."""
+    listing = bench.list()
+    return {name for name in listing.servers if listing.counts(name)}
 
 
 @requirement("FR-007.hidden")

@@ -31,6 +31,26 @@ from mcp_proxy_reference.search import terms
 OFTEN = 5
 
 
+def _found_by_each_word(*statuses: str) -> Callable[[Json, Request], Json]:
+    """Return an `answer` decision: entries of these statuses come once for each word in their name.
+
+    The words are those of the query.
+    """
+
+    def answer(document: Json, request: Request) -> Json:
+        """Return the answer with such entries repeated, if it has any."""
+        words = request.query.split()
+        again = [
+            entry
+            for entry in document.get("disabled", [])
+            for word in words[1:]
+            if entry["status"] in statuses and all(part in entry["name"] for part in words)
+        ]
+        return document | {"disabled": [*document["disabled"], *again]} if again else document
+
+    return answer
+
+
 def _named_again(document: Json, request: Request) -> Json:
     """Return the answer with locked tools whose bare name is the query listed first, and again.
 
@@ -720,6 +740,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "A locked tool is listed twice if the query is its exact name.",
         "FR-004.once",
         answer=_named_again,
+    ),
+    mutant(
+        "pending-found-by-each-word",
+        "A pending tool is listed once for each word of the query in its name.",
+        "FR-004.once",
+        answer=_found_by_each_word(PENDING),
+    ),
+    mutant(
+        "quarantined-found-by-each-word",
+        "A quarantined tool is listed once for each word of the query in its name.",
+        "FR-004.once",
+        answer=_found_by_each_word(QUARANTINED),
     ),
     mutant(
         "each-lock-a-count",

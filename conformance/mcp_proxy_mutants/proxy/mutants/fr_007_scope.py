@@ -346,6 +346,37 @@ def _kept_notes() -> Callable[[Json, Request], Json]:
     return answer
 
 
+def _listing_of_the_first(gateway: Gateway) -> None:
+    """Show in listings the servers that the first one to list may see, until a lock changes."""
+    shown: dict[str, bool] = {}
+    counted: list[object] = [None]
+
+    def scope(agent: Agent, server: str, purpose: Purpose) -> bool:
+        """Whether the agent may see the server; in listings, whether the first one could."""
+        if purpose != "listing":
+            return std.scope(agent, server, purpose)
+        if counted[0] is not gateway.known():
+            counted[0] = gateway.known()
+            shown.clear()
+        return shown.setdefault(server, std.scope(agent, server, purpose))
+
+    decide(gateway, scope=scope)
+
+
+def _listing_of_the_widest(gateway: Gateway) -> None:
+    """Show in listings every server that somebody who listed before may see."""
+    shown: set[str] = set()
+
+    def scope(agent: Agent, server: str, purpose: Purpose) -> bool:
+        """Whether the agent may see the server; in listings, or somebody before it could."""
+        may = std.scope(agent, server, purpose)
+        if may and purpose == "listing":
+            shown.add(server)
+        return may or (purpose == "listing" and server in shown)
+
+    decide(gateway, scope=scope)
+
+
 def _total_in_listing(gateway: Gateway) -> None:
     """Add to the listing, as `locked_tools`, the number of locked tools of all servers, unless 0.
 
@@ -681,6 +712,19 @@ MUTANTS: tuple[Mutant, ...] = (
         "An entry's block counts the locked tools of other servers.",
         "FR-007.listing",
         swap=_rolled_up,
+    ),
+    mutant(
+        "listing-of-the-first",
+        "The listing has the servers of whoever lists first after a change.",
+        "FR-007.listing",
+        "FR-010.block",
+        swap=_listing_of_the_first,
+    ),
+    mutant(
+        "listing-of-the-widest",
+        "The listing has the servers that anybody was shown before.",
+        "FR-007.listing",
+        swap=_listing_of_the_widest,
     ),
     mutant(
         "listing-names-the-hidden",
