@@ -54,7 +54,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
     type=click.Choice(["text", "markdown"]),
     default="text",
     show_default=True,
-    help="Format of the output.",
+    help="Format of requirements and clauses; a case has text only.",
 )
 @click.option("--out", type=_PATH, help="The file to write.  [default: standard output]")
 def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path | None) -> None:
@@ -82,15 +82,17 @@ def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path
 def _explanation(wanted: str, within: Profile | None, form: str) -> str:
     """Return the page for an id, for `sentences`, for a protocol or, for "", everything.
 
-    A case has a page only as text; `within` limits everything to a profile. Raises
-    UnknownClause.
+    A case is explained as text only, and another form of it ends the program; a protocol has its
+    own form. `within` limits everything to a profile. Raises UnknownClause.
     """
     if wanted == "sentences":
         return sentence_page()
     if wanted in PAGES:
         return (schemas_dir() / PAGES[wanted]).read_text(encoding="utf-8")
     data = shipped()
-    if form == "text" and (case := next((c for c in data.cases if c.id == wanted), None)):
+    if case := next((c for c in data.cases if c.id == wanted), None):
+        if form != "text":
+            stop(f"the case {wanted} is explained as text only; leave --format out")
         return "".join(f"{line}\n" for line in case_page(case))
     if form == "markdown":
         return page(data, wanted, within)

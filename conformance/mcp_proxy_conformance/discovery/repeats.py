@@ -1,4 +1,4 @@
-"""Repeated members of an object in an answer, of which readers may take either value."""
+"""Repeated members of an object in an answer: noted when read, refused where a clause says so."""
 
 from __future__ import annotations
 

@@ -87,6 +87,14 @@ class RelayBench:
         """Whether the relay has reached its upstream over HTTP, and not over stdio."""
         return any(arrival.line for arrival in self.through.server.journal.since())
 
+    def needs_http(self) -> None:
+        """Raise NotApplicable unless the relay has reached its upstream over HTTP.
+
+        Ask `served` before, so that it has reached it at all.
+        """
+        if not self.reaches_by_http:
+            raise NotApplicable("the relay reaches its upstream over stdio")
+
     def listing(self) -> Listing:
         """Return the tools that the relay lists; Inconclusive, for one reason, if it is unreadable.
 

@@ -13,7 +13,7 @@ from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.upstream.journal import Arrival
 from mcp_proxy_conformance.upstream.relayed import Answer, Refusing
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps
@@ -112,7 +112,7 @@ def stale_session(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     bench.needs_tool("count")
     server = bench.through.server
-    _expect_http(bench)
+    bench.needs_http()
     comparison.origin = "a session that the upstream has ended"
     client = bench.through.client(CLOSING)
     bench.through.call("count", b'{"step":1}', client=client)
@@ -203,7 +203,7 @@ def refused_calls(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     bench.needs_tool("echo")
-    _expect_http(bench)
+    bench.needs_http()
     for refusing in REFUSALS:
         bench.through.server.refusing = refusing
         mark = bench.through.server.journal.mark()
@@ -276,12 +276,6 @@ def _expect_no_success(
         f"the outcome of {place}", outcome.kind, holds=outcome.kind != "result",
         allowed="an error", breaks=[clause],
     )  # fmt: skip
-
-
-def _expect_http(bench: RelayBench) -> None:
-    """Raise NotApplicable if the relay reaches the upstream over stdio."""
-    if not bench.reaches_by_http:
-        raise NotApplicable("the relay reaches its upstream over stdio")
 
 
 def _settled(number: Callable[[], int]) -> int:

@@ -39,8 +39,7 @@ def obtained(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     bench.needs_tool("echo")
-    if not bench.reaches_by_http:
-        raise NotApplicable("the relay reaches its upstream over stdio")
+    bench.needs_http()
     server, relay = bench.through.server, bench.relay
     with closing(way_back.connected(bench, bench.through, URLS)) as client:
         client.answers |= VISITED

@@ -165,7 +165,7 @@ def fitting_headers(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     for wire in bench.served():
-        _needs_http(bench)
+        bench.needs_http()
         bench.needs_tool("echo", wire)
         wrong = {
             f"{each.method}: {text}"
@@ -186,7 +186,7 @@ def mirrored_arguments(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     marks = marks_of({"inputSchema": MARKED})
     for wire in bench.served():
-        _needs_http(bench)
+        bench.needs_http()
         bench.needs_tool("marked", wire)
         for arguments in ARGUMENTS:
             act = partial(_called, bench, wire, "marked", arguments)
@@ -211,7 +211,7 @@ def forwarded_header(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     bench.served("stateless")
-    _needs_http(bench)
+    bench.needs_http()
     bench.needs_tool("echo", "stateless")
 
     def act() -> None:
@@ -236,7 +236,7 @@ def rejected_tools(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     for wire in bench.served():
-        _needs_http(bench)
+        bench.needs_http()
         names = bench.through.list_anew(bench.through.main_of(wire)).names
         if bench.through.name_of("page_1") not in names:
             raise Inconclusive("a tool without marks is not listed")
@@ -295,7 +295,7 @@ def cancellation_form(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     for wire in bench.served():
-        _needs_http(bench)
+        bench.needs_http()
         bench.needs_tool(TELLING, wire)
         journal = bench.through.server.journal
         mark = journal.mark()
@@ -398,9 +398,3 @@ def _unstated(each: Arrival) -> str:
     if each.line and versions != [meta_of(message)[META_VERSION]]:
         return f"the header states {', '.join(versions) or 'nothing'}, not {LATEST_STATELESS}"
     return ""
-
-
-def _needs_http(bench: RelayBench) -> None:
-    """Raise NotApplicable unless the relay reaches its upstream over HTTP."""
-    if not bench.reaches_by_http:
-        raise NotApplicable("the relay reaches its upstream over stdio")

@@ -197,7 +197,10 @@ def _lists(side: Side) -> Sequence[Any]:
 
 
 def _tools(side: Side, client: Conversation) -> Any:
-    """Return the tools of a list by name, without what is attached, or why there are none."""
+    """Return the tools that a client is listed, sorted by name and without `_meta`.
+
+    If the list fails, it is the fault's text.
+    """
     try:
         tools = [
             {name: exact_json.plain(value) for name, value in tool if name != "_meta"}

@@ -138,9 +138,10 @@ def _needs_page(bench: RelayBench) -> None:
 
 
 def input_schemas(bench: RelayBench) -> Comparison:
-    """Apply the listed input schemas and the server's own to equal arguments.
+    """Compare which arguments the listed input schemas accept with which the server's own accept.
 
-    Raises Inconclusive if the relay does not list one of the tools.
+    A listed one that is no schema breaks RLY.tools.schema.valid, too. Raises Inconclusive if the
+    relay does not list one of the tools.
     """
     comparison = Comparison()
     for name, instances in INSTANCES.items():

@@ -215,8 +215,8 @@ def _broken_by_status(
     """Return the clauses that this disallowed status of a server breaks.
 
     One that differs from its status in a comparable load breaks the clause about that; others
-    break those about what the server did, without `apart` only those of any failure. A missing
-    outcome breaks none.
+    break those about what the server did; unless the servers' outcomes are independent (`apart`),
+    only those of any failure. `says` is what the loader declares. A missing outcome breaks none.
     """
     case = load.case
     compares = [c for c in ("I1.isolated", "I3.order", "N1.request-text") if c in case.clauses]

@@ -17,7 +17,10 @@ from mcp_proxy_reference.tools import Tools, render
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A valid discovery request, as `Decisions.answer` receives it."""
+    """A valid discovery request, as `Decisions.answer` receives it.
+
+    `flag` is its include_disabled.
+    """
 
     agent: Agent
     query: str
@@ -67,7 +70,10 @@ class ChangedTools(Tools):
     """The proxy's built-in tools, whose answers pass through `Decisions`."""
 
     def retrieve_tools(self, agent: Agent, arguments: Mapping[str, Any]) -> Json:
-        """Return the answer to a discovery request, as `Decisions.answer` changes it."""
+        """Return the answer to a discovery request, as `Decisions.answer` changes it.
+
+        Raises ArgumentError for unusable arguments.
+        """
         discovery = self.checked(arguments)
         document = self.discover(agent, discovery)
         request = Request(

@@ -182,6 +182,14 @@ def test_list_and_explain_print_what_there_is() -> None:
         assert word in explained
 
 
+def test_a_case_is_explained_as_text_only() -> None:
+    """`explain CASE --format markdown` ends with exit 2 and a sentence that names the repair."""
+    refused = invoke("explain", "limits-1-at-1", "--format", "markdown")
+
+    assert refused.exit_code == 2
+    assert "is explained as text only; leave --format out" in refused.output
+
+
 def test_help_names_the_exit_codes() -> None:
     """`--help` lists every exit code of a run: 0 to 5, 70 and 130."""
     text = invoke("--help").output

@@ -343,7 +343,7 @@ def _texts_in_extras(bench: Bench) -> Texts:
 
 
 def _denied_on_enabled(bench: Bench) -> list[ToolKey]:
-    """Return the config-denied tools of servers that are not off."""
+    """Return the config-denied tools whose call was refused, of servers that are not off."""
     return [key for key in _denied(bench) if not bench.states[key].server_off]
 
 

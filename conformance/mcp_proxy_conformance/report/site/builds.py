@@ -82,7 +82,7 @@ class Build:
 
     @cached_property
     def is_current(self) -> bool:
-        """Whether the running suite has its profile with the same clauses, levels and floor."""
+        """Whether the suite has its profile with the same clauses, levels, checks and floor."""
         return is_of_the_suite(self.report)
 
     @property

@@ -1,4 +1,4 @@
-"""Loader mutants that contact a server for an unusable connection, or call it transient."""
+"""Loader mutants that contact another server for an unusable connection, or call it transient."""
 
 from dataclasses import replace
 

@@ -217,12 +217,13 @@ def _renewing(calls: int) -> Around:
         if sent.message.get("method") == "initialize":
             opening[:] = [sent]
             return await forward(sent)
-        sent = replace(sent, session=renewed.get(sent.session, sent.session))
+        own = sent.session
+        sent = replace(sent, session=renewed.get(own, own))
         got = await forward(sent)
         if got.status != NOT_FOUND or not opening or not is_call(sent):
             return got
         session = await _new_session(sent, forward, opening[0])
-        renewed[sent.session] = session
+        renewed[own] = session
         for number in range(calls):
             one = replace(sent, session=session)
             got = await forward(one.saying(sent.message | {"id": f"again-{number}"}))

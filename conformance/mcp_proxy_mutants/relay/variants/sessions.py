@@ -1,4 +1,4 @@
-"""Variants that treat sessions otherwise: ended ones, resumed streams, cursors, lost upstreams."""
+"""Variants in sessions and users: tokens, HTTP+SSE, resumed streams, ends, cursors, kept reads."""
 
 import asyncio
 from collections.abc import Sequence
