@@ -188,6 +188,7 @@ def operate(bench: Bench) -> None:
             operator.lock(kind, server, tools)
             bench.refused(ZORVIK)
             operator.unlock(kind, server, tools)
+            bench.reached(ZORVIK)
         if kind == USER:
             with suppress(Refused, Unsupported, AdapterError):
                 operator.unlock("approval", server, tools)
