@@ -40,8 +40,9 @@ class Launch:
     `serves_stdio` programs speak MCP on their standard streams when they listen on `:0`;
     `host` is the command of a warm host, a process that forks instances of the same program;
     `first_action_s` is how long the first control action has to wait once the program is ready
-    (and longer if that took long), and `after_config_s` how long after a new config file, because a
-    late reload may undo it;
+    (and longer if that took long), `after_config_s` how long after a new config file, because a
+    late reload may undo it, and `after_off_s` after a server was turned off, because one that is
+    turned on at once may stay disconnected;
     `shows_config` programs show on the operator API which lists of the file are in effect; not all
     treat an empty allow list as a lock (`empty_allow_locks`).
     """
@@ -50,6 +51,7 @@ class Launch:
     says_address: bool
     first_action_s: float = 0.0
     after_config_s: float = 0.0
+    after_off_s: float = 0.0
     shows_config: bool = False
     empty_allow_locks: bool = True
     has_counter: bool = False
@@ -66,6 +68,7 @@ def mcpproxy(binary: str) -> Launch:
         says_address=False,
         first_action_s=2.6,
         after_config_s=1.2,
+        after_off_s=0.6,
         shows_config=True,
         empty_allow_locks=False,
         approve_first_contact=True,

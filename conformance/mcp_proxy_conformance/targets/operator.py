@@ -219,6 +219,7 @@ class OperatorAdapter:
         elif kind == "server":
             self._api.server(server, "disable")
             self._config.switch(server, "enabled", to=False)
+            self._quiet_until = time.monotonic() + self._launch.after_off_s
         else:
             raise AdapterError(f"a lock of kind {kind!r} cannot be set, only removed")
         return None
