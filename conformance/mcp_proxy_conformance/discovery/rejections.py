@@ -64,23 +64,31 @@ def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> Jud
 def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -> dict[str, str]:
     """Judge each tool's refusal as a text for a config lock; return the outcome by SERVER:TOOL.
 
-    `conveys` is right; an unrecognised text equal to the target's own for a user lock or an
-    approval is wrong. Raises Unread, with the first such text, if some are unrecognised and
-    none is wrong.
+    `conveys` is right. An unrecognised text is wrong if it is the target's own for a user lock or
+    an approval, or if it says that the reason is unknown. Raises Unread, with the first such text,
+    if some are unrecognised and none is wrong.
     """
     pure: list[dict[str, Any]] = [{"user": True}, {"approval": "pending"}, {"approval": "changed"}]
     theirs = {own_words(bench, key) for lock in pure for key in bench.locked(**lock)[:1]}
     outcomes: dict[ToolKey, str] = {
         key: read_as(bench, key, CONFIG_WORD, surface=surface) for key in keys
     }
-    for key, outcome in outcomes.items():
-        if outcome == "unrecognised" and own_words(bench, key) in theirs:
+    for key in [key for key, outcome in outcomes.items() if outcome == "unrecognised"]:
+        if own_words(bench, key) in theirs:
             outcomes[key] = "the text of a lock that the user can lift"
+        elif _says_unknown(bench, key, surface=surface):
+            outcomes[key] = "a reason that is not known"
     unread = [key for key, outcome in outcomes.items() if outcome == "unrecognised"]
     if unread and set(outcomes.values()) <= {"conveys", "unrecognised"}:
         text = rejection(bench, unread[0], surface=surface).text
         raise Unread(text)
     return {str(key): outcome for key, outcome in outcomes.items()}
+
+
+def _says_unknown(bench: Bench, key: ToolKey, *, surface: int) -> bool:
+    """Whether the tool's refusal says that the reason is unknown, and names no operator policy."""
+    is_read = read_as(bench, key, "disabled_unknown", surface=surface) == "conveys"
+    return is_read and not claims_operator_policy(rejection(bench, key, surface=surface).text)
 
 
 def is_policy_first(state: ToolState) -> bool:

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
-from mcp_proxy_mutants.proxy.pieces import PENDING, TEXTS, USER, Texts
+from mcp_proxy_mutants.proxy.pieces import PENDING, TEXTS, UNKNOWN, USER, Texts, by_allow_list
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Status
+from mcp_proxy_reference.gateway import Gateway
 
 
 def _only_for(status: Status, words: Callable[[Facts], str]) -> Callable[[Facts, Texts], str]:
@@ -105,6 +107,18 @@ def _own_lock_first(facts: Facts, texts: Texts) -> str:
     return std.rejection(alone if shut and facts.disabled_by_user else facts, texts)
 
 
+def _unlisted_as_unknown(gateway: Gateway) -> None:
+    """Reject tools outside their server's allow list with the text for an unknown reason."""
+
+    def rejection(facts: Facts, texts: Texts) -> str:
+        """Return the usual rejection; that for an unknown reason if the allow list denies."""
+        if not by_allow_list(gateway, facts):
+            return std.rejection(facts, texts)
+        return f"The tool {facts.tool.key} was not called. {texts[UNKNOWN]} {std.POINTER}"
+
+    decide(gateway, rejection=rejection)
+
+
 def _policy_for(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
     """Return a `rejection` decision: the text of config locks for tools that config does not deny.
 
@@ -175,6 +189,23 @@ MUTANTS: tuple[Mutant, ...] = (
         "A denied new tool is rejected as not yet approved.",
         "SC-003.rejection",
         rejection=_as_pending,
+    ),
+    mutant(
+        "denied-told-as-unknown",
+        "A denied tool is rejected for a reason that could not be determined.",
+        "FR-008.config",
+        rejection=_only_for(
+            "disabled_by_config",
+            lambda facts: (
+                f"{facts.tool.key} was not called. {std.REMEDIATION[UNKNOWN]} {std.POINTER}"
+            ),
+        ),
+    ),
+    mutant(
+        "unlisted-told-as-unknown",
+        "A tool outside its server's allow list is rejected for a reason that is not known.",
+        "FR-008.config",
+        swap=_unlisted_as_unknown,
     ),
     mutant(
         "denied-told-as-toggle",
