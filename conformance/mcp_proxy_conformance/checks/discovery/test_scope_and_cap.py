@@ -10,9 +10,19 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.catalogue.world import CONFIG, USER, Step, ToolKey, server, tool, world
+from mcp_proxy_conformance.catalogue.world import (
+    CONFIG,
+    USER,
+    Step,
+    ToolKey,
+    ToolState,
+    server,
+    tool,
+    world,
+)
 from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.grounds import REVEALS
 from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
 
 Counts = dict[str, Any]
@@ -38,6 +48,7 @@ WARDS = msgspec.structs.replace(
     steps=(Step(lock="quarantine", server="yard"),),
 )
 UPLAND = tuple(ToolKey("upland", f"{name}_dig") for name in NORTH)
+QUARANTINED = REVEALS[ToolState(quarantined=True)]
 HARBOR = tuple(ToolKey("harbor", f"{name}_dig") for name in SOUTH)
 
 
@@ -78,8 +89,8 @@ def test_withheld_tools_beyond_the_scope_take_no_place_in_the_capped_section(ben
     """An agent sees its own quarantined tools, however many of another server are quarantined.
 
     To see fewer is a breach only if the missing ones come back with that server's release, and go
-    with its next quarantine. Inconclusive if the agent sees none of its own, not applicable if it
-    finds them by their full names only.
+    with its next quarantine, while one is found by its full name. Inconclusive if the agent sees
+    none of its own, not applicable if it finds them by their full names only.
     """
     keeper = scoped(bench, "keeper")
     own = tuple(key for key in bench.tools if key.server == "yard")
@@ -97,6 +108,9 @@ def test_withheld_tools_beyond_the_scope_take_no_place_in_the_capped_section(ben
             "the agent saw fewer of its own also after ward was released from quarantine",
         )
         both = _beside_quarantined(bench, others[0], lambda: _own_locked(keeper, own), alone)
+    if both != alone:
+        found = any(key in keeper.revealed(key.tool) for key in own)
+        bench.require(found, "the agent finds its own tools by no name", needs=[QUARANTINED])
     assert {("agent keeper", WORD): both} == {("agent keeper", WORD): alone}
 
 
