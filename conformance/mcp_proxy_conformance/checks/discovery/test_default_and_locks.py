@@ -24,13 +24,13 @@ QUERY, ELSEWHERE = "tamupo", "gosevi"
 YARD = world(
     server(
         "forge",
-        tool("rudiko_cast", f"Rudiko {QUERY}."),
-        tool("sefano_bend", f"Sefano {QUERY} for bars of any length or width."),
         tool(
-            "vilota_weld",
-            f"Vilota {QUERY} for pipes, rails and plates of steel, copper or tin, laid out by hand"
+            "sefano_bend",
+            f"Sefano {QUERY} for pipes, rails and plates of steel, copper or tin, laid out by hand"
             " on the long bench beside the old furnace before the day begins.",
         ),
+        tool("vilota_weld", f"Vilota {QUERY}."),
+        tool("rudiko_cast", f"Rudiko {QUERY} for bars of any length or width."),
         tool("kabuno_lamp", f"Kabuno {ELSEWHERE}."),
         tool("lodimo_lamp", f"Lodimo {ELSEWHERE}."),
         tool("bitoko_seal", groups=(QUERY,)),
@@ -75,7 +75,10 @@ LOCKED_YARD = msgspec.structs.replace(
     steps=LOCKS["a lock by config"],
 )
 UNTIED = ("rudiko_cast", "sefano_bend", "vilota_weld")
-"""Callable tools in whose texts the query stands once, at lengths that no search can confuse."""
+"""Callable tools in whose texts the query stands once, at lengths that no search can confuse.
+
+Their order by relevance is neither that of their names, nor that in which their server lists them.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

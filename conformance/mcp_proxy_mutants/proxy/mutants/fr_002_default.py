@@ -185,6 +185,13 @@ def _explained(document: Json) -> Json:
     return document | {"usage_instructions": text}
 
 
+def _sorted_beside_locked(hits: Sequence[Match], limit: int) -> Windows:
+    """Split the hits as usual, but take callable ones by name if a locked one matches."""
+    callables, locked = std.window(hits, len(hits))
+    by_name = sorted(callables, key=lambda hit: hit.facts.tool.key)
+    return (by_name if locked else callables)[:limit], locked
+
+
 def _explained_beside_locks(gateway: Gateway) -> None:
     """Explain the flag in unflagged answers as soon as any tool is locked."""
 
@@ -352,6 +359,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "With the flag false, an answer without callable tools has a longer usage text.",
         "FR-002.absent-is-false",
         answer=flag_false(lambda document: document if document["tools"] else _explained(document)),
+    ),
+    mutant(
+        "sorted-beside-locked",
+        "Callable results come in order of name as soon as a matching tool is locked.",
+        "FR-002.unmoved",
+        window=_sorted_beside_locked,
     ),
     mutant(
         "flag-explained-beside-locks",
