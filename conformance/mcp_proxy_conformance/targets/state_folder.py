@@ -30,9 +30,11 @@ Marks = dict[str, tuple[int, int]]
 def in_memory() -> Path | None:
     """Return the user's folder in memory, where a target need not wait for a disk; make it first.
 
-    None if this system has no such place, less than 1 GiB is free in it, or the folder cannot be
-    made or is another's.
+    None if this system has no such place or no user ids, less than 1 GiB is free in it, or the
+    folder cannot be made or is another's.
     """
+    if not hasattr(os, "getuid"):
+        return None
     with contextlib.suppress(OSError):
         if shutil.disk_usage(MEMORY).free >= ROOM:
             folder = MEMORY / f"mcp-proxy-conformance-{os.getuid()}"

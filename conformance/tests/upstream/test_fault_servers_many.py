@@ -113,7 +113,7 @@ def test_many_rounds_of_many_servers_stay_within_bounds() -> None:
         after, ended = resources(), peak()
 
     assert knocks == ROUNDS * MANY * 17 // len(MIX)
-    assert after == before
+    assert all(now <= then for now, then in zip(after, before, strict=True))
     assert ended - begun < MOST_BYTES
 
 
