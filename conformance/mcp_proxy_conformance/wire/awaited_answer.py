@@ -9,11 +9,13 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost
 from mcp_proxy_conformance.wire.reply import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Callable, Container
 
+    from mcp_proxy_conformance.wire.deadline import Deadline
     from mcp_proxy_conformance.wire.http import HttpResponse
     from mcp_proxy_conformance.wire.jsonrpc import Envelope
     from mcp_proxy_conformance.wire.response import Event
+    from mcp_proxy_conformance.wire.transcript import Message
 
 OK, NOT_FOUND, REFUSED = 200, 404, 400
 REDIRECTED = range(300, 400)
@@ -76,6 +78,27 @@ class Awaited:
     def before(self) -> tuple[Envelope, ...]:
         """The notifications and requests that arrived before the answer, in order."""
         return tuple(self._before)
+
+    def heard(self, sent: Message, hear: Callable[[], Message], deadline: Deadline) -> Reply:
+        """Take the messages that `hear` returns until the answer; return it, and those before it.
+
+        `sent` is the request's record. Raises ProtocolFault for an invalid message or an answer to
+        another id, and what `hear` raises.
+        """
+        received = hear()
+        while not self.take_message(received.raw):
+            received = hear()
+        envelope = self.envelope()
+        assert envelope is not None
+        return Reply(
+            envelope=envelope,
+            status=0,
+            headers=(),
+            seconds=deadline.spent(),
+            sent=sent,
+            received=received,
+            before=self.before,
+        )
 
     def reply(self, answer: HttpResponse, *, in_session: bool) -> Reply:
         """Return the HTTP response as a Reply: of its JSON body, its stream or its JSON-RPC error.

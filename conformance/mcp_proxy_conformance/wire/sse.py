@@ -11,11 +11,11 @@ from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.deadline import Deadline, Overdue
 from mcp_proxy_conformance.wire.event_stream import EventStream
 from mcp_proxy_conformance.wire.faults import Unreachable
-from mcp_proxy_conformance.wire.reply import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_proxy_conformance.wire.reply import Reply
     from mcp_proxy_conformance.wire.transcript import Message, Transcript
 
 
@@ -66,22 +66,10 @@ class Posts:
         request_id = jsonrpc.fresh_id()
         awaited = Awaited(request_id, self._late)
         self._late.add(request_id)  # until its answer arrives
-        received = sent = self._posted(
-            jsonrpc.request(method, params, request_id), method, deadline
-        )
-        while (envelope := awaited.envelope()) is None:
-            received = self._hear(deadline)
-            awaited.take_message(received.raw)
+        sent = self._posted(jsonrpc.request(method, params, request_id), method, deadline)
+        reply = awaited.heard(sent, lambda: self._hear(deadline), deadline)
         self._late.discard(request_id)
-        return Reply(
-            envelope=envelope,
-            status=0,
-            headers=(),
-            seconds=deadline.spent(),
-            sent=sent,
-            received=received,
-            before=awaited.before,
-        )
+        return reply
 
     def exchange(self, body: bytes, until: Callable[[bytes], bool], timeout: float) -> bytes:
         """Send a message as it is, and return the first one after it that `until` accepts.

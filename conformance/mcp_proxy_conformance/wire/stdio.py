@@ -9,11 +9,11 @@ from mcp_proxy_conformance.wire.awaited_answer import Awaited
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.deadline import Deadline
 from mcp_proxy_conformance.wire.program import Program
-from mcp_proxy_conformance.wire.reply import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mcp_proxy_conformance.wire.reply import Reply
     from mcp_proxy_conformance.wire.transcript import Transcript
 
 
@@ -68,21 +68,11 @@ class Lines:
         program = self._running()
         request_id = jsonrpc.fresh_id()
         awaited = Awaited(request_id, self._late)
-        received = sent = program.write(jsonrpc.request(method, params, request_id), method)
+        sent = program.write(jsonrpc.request(method, params, request_id), method)
         self._late.add(request_id)  # until its answer arrives
-        while (envelope := awaited.envelope()) is None:
-            received = program.hear(deadline)
-            awaited.take_message(received.raw)
+        reply = awaited.heard(sent, lambda: program.hear(deadline), deadline)
         self._late.discard(request_id)
-        return Reply(
-            envelope=envelope,
-            status=0,
-            headers=(),
-            seconds=deadline.spent(),
-            sent=sent,
-            received=received,
-            before=awaited.before,
-        )
+        return reply
 
     def exchange(self, body: bytes, until: Callable[[bytes], bool], timeout: float) -> bytes:
         """Send a line as it is, and return the first line after it that `until` accepts.

@@ -145,11 +145,7 @@ def test_a_tool_that_is_listed_as_disabled_by_the_user_is_refused(bench: Bench) 
     Such tools are called three times in a row, even if no lock of them was seen to have an
     effect, and so are those that were refused. Inconclusive if there are none of either.
     """
-    keys = _known_locked(bench)
-
-    with bench.untouched(*keys):
-        for key in keys * 3:
-            bench.call(key)
+    _call_known_locked(bench)
 
 
 @requirement("FR-011.never-reaches")
@@ -160,11 +156,7 @@ def test_a_tool_that_is_listed_as_disabled_by_config_is_refused(bench: Bench) ->
     Such tools are called three times in a row, even if no lock of them was seen to have an
     effect, and so are those that were refused. Inconclusive if there are none of either.
     """
-    keys = _known_locked(bench)
-
-    with bench.untouched(*keys):
-        for key in keys * 3:
-            bench.call(key)
+    _call_known_locked(bench)
 
 
 @requirement("FR-011.not-unlocked")
@@ -246,6 +238,18 @@ def test_refused_calls_approve_no_changed_tool(bench: Bench) -> None:
 def _status_by_name(bench: Bench, key: ToolKey) -> str:
     """Return the status of the tool in a flagged answer to its exact name."""
     return bench.discover(key.tool, include_disabled=True).status(key)
+
+
+def _call_known_locked(bench: Bench) -> None:
+    """Call each known locked tool three times in a row; raise Breach if a call reaches one.
+
+    Raises Inconclusive if none is known.
+    """
+    keys = _known_locked(bench)
+
+    with bench.untouched(*keys):
+        for key in keys * 3:
+            bench.call(key)
 
 
 def _known_locked(bench: Bench) -> tuple[ToolKey, ...]:
