@@ -1,1 +1,1 @@
-"""Proxies and loaders that differ from the reference in one respect: mutants, and fair variants."""
+"""Proxies, loaders and relays that differ from a reference in one respect: mutants and variants."""

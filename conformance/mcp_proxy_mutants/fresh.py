@@ -1,4 +1,4 @@
-"""`Fresh`, a replaced member with state of its own, which is created anew at each start."""
+"""`Fresh`, a change with state of its own, made again when a changed proxy or loader starts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

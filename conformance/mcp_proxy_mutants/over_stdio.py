@@ -1,4 +1,4 @@
-"""Program that serves a changed proxy over stdio.
+"""Program that serves a changed proxy, the mutant or variant of a given id, over stdio.
 
 `python -m mcp_proxy_mutants.over_stdio ID serve --config=… --data-dir=…`
 """

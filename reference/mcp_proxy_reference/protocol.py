@@ -1,4 +1,4 @@
-"""The protocol, JSON-RPC and MCP: revisions with a handshake, and the stateless one."""
+"""Answers to JSON-RPC requests of MCP, in revisions with a handshake and in the stateless one."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The store of approvals and agent tokens: one SQLite file, read again when it has changed."""
+"""The store of approvals, user locks and agent tokens: one SQLite file, reread when it changes."""
 
 import contextlib
 import hashlib

@@ -1,4 +1,4 @@
-"""The two eras: what a request since 2026-07-28 states, how it is refused, and names of both."""
+"""Constants of the revisions, refusal of requests of 2026-07-28, and a reader of HTTP answers."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""HTTP front: one MCP endpoint, at which each client has sessions of its own."""
+"""HTTP front of the relay: it passes requests to the upstream, translated if revisions differ."""
 
 import asyncio
 import contextlib

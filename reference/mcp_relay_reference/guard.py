@@ -1,4 +1,4 @@
-"""Authorization of clients by bearer tokens, and sessions that only their owner can use."""
+"""ASGI application around a front: clients need a bearer token, a session serves only its owner."""
 
 import hashlib
 import secrets

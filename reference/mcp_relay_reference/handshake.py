@@ -1,4 +1,4 @@
-"""An upstream until 2025-11-25, and sessions with it for clients since 2026-07-28."""
+"""An upstream of a revision before 2026-07-28, and its translation for clients of 2026-07-28."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""JSON-RPC messages as bytes, and what routes them: read, and never changed."""
+"""JSON-RPC messages kept as bytes: method, id and token for routing, members as exact JSON text."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""An upstream since 2026-07-28, and sessions in front of it for clients until 2025-11-25."""
+"""An upstream of 2026-07-28, and its translation for clients of revisions before that."""
 
 import asyncio
 import itertools

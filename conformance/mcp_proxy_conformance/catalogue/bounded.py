@@ -1,4 +1,4 @@
-"""Bounded reading of files that a user names: regular ones, up to a size; TOML; nesting."""
+"""Readers of files named by a user: bytes or TOML up to a size; check of JSON nesting depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases: JSON fixtures of one request and its allowed answers, by which checks are parametrised."""
+"""Discovery cases: JSON fixtures of a request and its allowed answers, which parametrise checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grids for pictures of reports (verdicts by row and column), and the clauses of each cell."""
+"""Grids of verdicts that reports draw: their rows and columns, and the clauses of each cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relay cases: JSON fixtures of one call and the upstream's answer, with every token kept."""
+"""Relay cases: JSON fixtures of a tool call and the upstream's answer, kept as exact JSON text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences of the source texts: place, gist and judging clauses of each."""
+"""Sentences of the specification texts: place and gist of each, and the clauses that judge it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Job of a gate in a CI: files beside the report, outputs, summary, annotations."""
+"""The CI job in which `gate` runs: its report files, outputs, summary and annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`init`: write a commented target file, or add what a report leaves to be pinned to one."""
+"""`init`: write a commented target file, or append a report's unrecognised texts to one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stray processes, which left the process group of the program that started them: killed."""
+"""Stray processes: orphans outside their parent's process group, killed at the end of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views of a target by its agents: their scopes, the servers beyond them, leaks of those."""
+"""A target as its agents see it: their scopes, servers beyond these, names leaked from there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas of answers: each breach becomes a finding with its JSON pointer and its clauses."""
+"""Validation of answers by their JSON Schemas: a finding, with pointer and clauses, per breach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arming of a world: its steps taken, each lock proven by a refusal, each query by a listing."""
+"""Arming of a started target: tools proven callable, locks set, each proven by a refused call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibration: the members that move between equal answers, and bytes compared without them."""
+"""Calibration: members that vary between answers to equal requests, cut out to compare bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contents of answers: names masked, schemas and remedies found, remediation texts repeated."""
+"""Search in answers: schemas, remedies, repeated remediation texts; masking of names in texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grounds to judge where an answer has a tool: the clauses that its place breaks or shows."""
+"""Clauses that a tool's place in an answer (status, callable or absent) breaks or shows to hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Oracle: the answers that the source allows, from a tool's locks and the facts of a request."""
+"""Oracle: the answers that the specification allows, by a tool's locks and a request's facts."""
 
 from __future__ import annotations
 

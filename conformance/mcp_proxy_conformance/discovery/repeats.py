@@ -1,4 +1,4 @@
-"""Repeated members of an object in an answer: noted when read, refused where a clause says so."""
+"""Duplicate JSON members in an answer: noted when parsed, refused where a clause forbids them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two requests of checks to a started target: a discovery, and a tool call that is counted."""
+"""Two requests to a started target: a discovery call, and a tool call that its upstream counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Structured content beside the text of an answer: it may say less than the text, not otherwise."""
+"""Comparison of an answer's structured content with its text, which it must not contradict."""
 
 from __future__ import annotations
 

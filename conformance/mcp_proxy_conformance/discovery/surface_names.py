@@ -1,4 +1,4 @@
-"""Names of a target's surface (tools, arguments, members), compared with those that it shows."""
+"""Declared names of a target's tools, arguments and members, compared with those that it shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other views of a target from which a case is judged: another endpoint, call surface or agent."""
+"""Further views in which a case is judged: another endpoint, way to call tools, or agent."""
 
 from __future__ import annotations
 

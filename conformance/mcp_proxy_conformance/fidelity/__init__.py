@@ -1,1 +1,1 @@
-"""Fidelity: what a relay of MCP must pass on unchanged, judged against the direct way."""
+"""Fidelity: what a relay of MCP must pass on unchanged, judged against a direct connection."""

@@ -1,4 +1,4 @@
-"""Access of a check to a relay: both ways to the server, and the comparison of what they show."""
+"""Access of a check to a relay and to a direct connection; comparison of their outcomes."""
 
 from __future__ import annotations
 

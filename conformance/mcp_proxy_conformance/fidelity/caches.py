@@ -1,4 +1,4 @@
-"""Comparisons of what may be kept of results since 2026-07-28, for how long, and for whom."""
+"""Comparisons of cache hints of MCP 2026-07-28 (`ttlMs`, `cacheScope`), and of private results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons of clients at once, however equal their requests: answers, ids, tokens, envelopes.
+"""Comparisons of clients that call at once under equal ids: answers, ids, tokens, envelopes.
 
 An envelope is what is around a result: the id, and one of result and error.
 """

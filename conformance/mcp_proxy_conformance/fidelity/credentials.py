@@ -1,4 +1,4 @@
-"""Comparisons of credentials: canaries of one side that turn up on the other, in any encoding."""
+"""Comparisons of credentials: clients' secrets seen at the upstream, and its secrets at clients."""
 
 from __future__ import annotations
 

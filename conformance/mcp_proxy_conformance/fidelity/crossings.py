@@ -1,4 +1,4 @@
-"""Comparisons of messages that cross: to another client, to a second stream, or upon a change."""
+"""Comparisons of server messages that belong to one client: progress, requests, logs, changes."""
 
 from __future__ import annotations
 

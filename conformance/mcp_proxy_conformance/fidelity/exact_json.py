@@ -1,4 +1,4 @@
-"""JSON values without loss: numbers as their tokens, members in order, and what differs in two."""
+"""Lossless JSON values: numbers as tokens, members in order; the differences of two values."""
 
 from __future__ import annotations
 

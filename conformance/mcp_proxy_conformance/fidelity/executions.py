@@ -1,4 +1,4 @@
-"""Comparisons of executions: how often a call is executed, and what is told of one that was not."""
+"""Comparisons of executions: each call executed once at the upstream; no success without one."""
 
 from __future__ import annotations
 

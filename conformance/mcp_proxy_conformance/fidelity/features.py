@@ -1,4 +1,4 @@
-"""Comparisons of features beside tools: what is declared, listed, read, got and completed."""
+"""Comparisons of a relay's capabilities, resources, prompts, completions, ping, instructions."""
 
 from __future__ import annotations
 

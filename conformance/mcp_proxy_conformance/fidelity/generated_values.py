@@ -1,4 +1,4 @@
-"""Generated JSON values on their way up and down: their form as cases, smaller ones, clauses."""
+"""Generated JSON values for arguments and results: laws, cases made of them, smaller values."""
 
 from __future__ import annotations
 

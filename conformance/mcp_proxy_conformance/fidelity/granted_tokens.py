@@ -1,4 +1,4 @@
-"""Comparisons of tokens that a relay has granted to itself: they are for the upstream alone."""
+"""Comparison of OAuth tokens that a relay obtains for its upstream: no client may get one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons of requests to upstreams of each era: their order, their `_meta`, their headers."""
+"""Comparisons of a relay's requests upstream in each protocol era: order, `_meta`, headers."""
 
 from __future__ import annotations
 

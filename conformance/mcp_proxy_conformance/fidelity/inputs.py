@@ -1,4 +1,4 @@
-"""Comparisons of input that an upstream asks for: in results since 2026-07-28, else by request."""
+"""Comparisons of elicited input: asked for in results since MCP 2026-07-28, before by requests."""
 
 from __future__ import annotations
 

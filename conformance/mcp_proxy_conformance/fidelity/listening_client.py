@@ -1,6 +1,6 @@
-"""A client that answers its server's requests and keeps what arrives; its HTTP and stdio carriers.
+"""MCP client that answers its server's requests and keeps every message; its three transports.
 
-A ListeningClient speaks over a Carrier, which is OverHttp or OverStdio.
+A ListeningClient speaks over a Carrier, which is OverHttp, OverSse or OverStdio.
 """
 
 from __future__ import annotations

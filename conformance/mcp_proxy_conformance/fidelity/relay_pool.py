@@ -1,4 +1,4 @@
-"""Relays of a run: started ahead one after another, used by one place at a time, and used again."""
+"""Pool of a run's started relays: started ahead, taken by one group of checks at a time, reused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Comparisons of what is a client's own: its session, streams, cursors, tasks and cached answers.
+"""Comparisons of clients' isolation: sessions, streams, cursors, tasks and cached answers.
 
-Others may not use it; and a session that is ended is not used by anyone.
+What belongs to one client may not be used by another, and an ended session not by anyone.
 """
 
 from __future__ import annotations

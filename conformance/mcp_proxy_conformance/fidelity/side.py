@@ -1,4 +1,4 @@
-"""One of the two ways to a scripted server, direct or through a relay, and what acts show on it."""
+"""Connection to a scripted server, direct or through a relay: clients, calls, their outcomes."""
 
 from __future__ import annotations
 

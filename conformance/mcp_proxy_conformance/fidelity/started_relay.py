@@ -1,4 +1,4 @@
-"""A started relay between a client and a scripted server, and beside it the direct way."""
+"""Started relay in front of a scripted server; a direct connection to one with equal data."""
 
 from __future__ import annotations
 

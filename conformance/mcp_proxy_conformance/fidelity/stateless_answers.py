@@ -1,4 +1,4 @@
-"""Comparisons of answers across the eras: lists, values, and the members of 2026-07-28."""
+"""Comparisons of answers across the eras, handshake and MCP 2026-07-28: lists, values, members."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client of 2026-07-28 over HTTP, which sends what a check says and keeps what arrives."""
+"""Client of MCP 2026-07-28 over HTTP, with any `_meta` and headers, which keeps all messages."""
 
 from __future__ import annotations
 

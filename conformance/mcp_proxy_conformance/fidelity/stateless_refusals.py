@@ -1,4 +1,4 @@
-"""Comparisons of requests of 2026-07-28 to be refused: versions, `_meta`, headers, codes."""
+"""Comparisons of faulty requests of MCP 2026-07-28, which a relay refuses: by status and code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons of the streams of a client of 2026-07-28: news, logs, requests, late messages."""
+"""Comparisons of streams of MCP 2026-07-28 clients: subscriptions, logs, requests, cancellation."""
 
 from __future__ import annotations
 

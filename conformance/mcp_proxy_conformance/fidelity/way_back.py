@@ -1,4 +1,4 @@
-"""Comparisons of the way back: progress, logs, requests of the upstream, cancellation, updates."""
+"""Comparisons of upstream messages to a client: progress, logs, requests, updates; cancellation."""
 
 from __future__ import annotations
 

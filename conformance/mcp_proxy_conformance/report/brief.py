@@ -1,4 +1,4 @@
-"""A brief report: of the messages only those that its failures need, for a record to keep."""
+"""Brief JSON form of a report, for a record to keep: only the messages that its failures need."""
 
 from __future__ import annotations
 

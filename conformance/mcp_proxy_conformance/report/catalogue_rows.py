@@ -1,4 +1,4 @@
-"""Rows of `list`: the catalogue as text, and as members of schemas/list.schema.json."""
+"""Rows of the command `list`: the catalogue as text, and as members of schemas/list.schema.json."""
 
 from __future__ import annotations
 

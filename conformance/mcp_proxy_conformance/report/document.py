@@ -1,4 +1,4 @@
-"""The typed document of a report, which every renderer takes, and its bytes."""
+"""Typed model of `report.json`, the document that every renderer takes, and its encoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawings of a report's picture: lines for a terminal, a Markdown table, positions in an SVG."""
+"""Drawings of a picture (grid of verdicts): terminal lines, Markdown table, positions in an SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Picture of a report: a grid, such as locks by what clients see, with verdicts; changed cells."""
+"""Picture of a report: grid of verdicts, such as lock by property; cells that differ in several."""
 
 from __future__ import annotations
 

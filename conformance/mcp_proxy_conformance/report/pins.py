@@ -1,4 +1,4 @@
-"""Pins of a target file (texts by the status they mean): proposed for unread texts, and in use."""
+"""Pins of a target file (remediation texts by the status they mean): proposals, and those used."""
 
 from __future__ import annotations
 

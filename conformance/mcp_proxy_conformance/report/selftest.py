@@ -1,4 +1,4 @@
-"""Summary of a selftest's document, in lines for a terminal."""
+"""Summary of a selftest (mutation testing of the checks), in lines for a terminal."""
 
 from __future__ import annotations
 

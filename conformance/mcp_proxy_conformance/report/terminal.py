@@ -1,4 +1,4 @@
-"""Report for a terminal: failures or causes, known failures, errors, open results, picture."""
+"""Report for a terminal: failures, errors, open results, or causes; known failures; picture."""
 
 from __future__ import annotations
 
@@ -158,9 +158,11 @@ def render(
 ) -> str:
     """Return the text for a terminal; all output of the target is escaped.
 
-    `detail`: `quiet` is causes and the last line, `verbose` adds every failure, checks, worlds
-    and advisories. `path` is the report's file; `code` the program's exit code if it is not the
-    report's own; `columns` the width at which lines are broken, 0 for none.
+    Causes replace failures, errors and open results that would not fit on a screen; `quiet`
+    leaves errors and open results out. `detail`: `quiet` is failures or causes and the last
+    line, `verbose` adds every failure, checks, worlds and advisories. `path` is the report's
+    file; `code` the program's exit code if it is not the report's own; `columns` the width at
+    which lines are broken, 0 for none.
     """
     shown, is_verbose = _near(path), detail == "verbose"
     end = last(report, shown, code, columns)

@@ -1,1 +1,1 @@
-"""Package of the loading specification: provoked faults, reported outcomes, laws of loads."""
+"""Package that judges loaders: loads of faulty MCP servers, reported outcomes, laws of loads."""

@@ -1,4 +1,4 @@
-"""Controls of a load: whether its outcomes can be trusted, and what replaces it if not."""
+"""Control servers of a load: whether its outcomes can be trusted, and the load used if not."""
 
 from __future__ import annotations
 

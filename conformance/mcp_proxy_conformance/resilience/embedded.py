@@ -1,4 +1,4 @@
-"""A loader in this process, by which changed loaders of the reference are tried."""
+"""Loader run in the suite's own process, as mutants of the reference loader are tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loader as a target of a run, as a program or in this process; its signatures and prefix."""
+"""Loader as a run's target, a program or in this process; timeout signatures and tool prefix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blame for how a load ended, where servers' logs excuse the loader: pages or ports not reached."""
+"""Blame for a load, corrected by requests that servers logged: later pages or ports not reached."""
 
 from __future__ import annotations
 

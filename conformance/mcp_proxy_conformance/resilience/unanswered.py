@@ -1,4 +1,4 @@
-"""Kinds of faulty servers at which a loader hangs or breaks off; no load of them is tried."""
+"""Kinds of faulty servers that make a loader hang or break off; no more loads of them are tried."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Syrupy's file of one stored answer, in the form in which baselines store answers."""
+"""Syrupy extension that stores each answer in a file, in the form in which baselines store them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A collected check's names, clauses and Place; shards such as 1/3, and the checks of each."""
+"""Collected pytest items as checks: names, clauses, world and needs; shards such as 1/3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bridge to pytest: endings as pytest's outcomes, waivers as xfail, broken set-ups as endings."""
+"""Verdicts of checks as pytest outcomes (xfail for waived ones); errors of fixtures as verdicts."""
 
 from __future__ import annotations
 

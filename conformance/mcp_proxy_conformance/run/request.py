@@ -1,4 +1,4 @@
-"""Request of a run: subject, profile, selection and options; pytest's options that make one."""
+"""Request for a run: target, profile, selection of checks; the pytest options that make one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signals that end a run by KeyboardInterrupt, raised once more if it got lost."""
+"""Signal handler that ends a run by KeyboardInterrupt, raised again if the interpreter drops it."""
 
 from __future__ import annotations
 

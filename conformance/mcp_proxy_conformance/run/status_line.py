@@ -1,4 +1,4 @@
-"""Texts that say how far a run is, for a terminal's line or a log, and what it waits for."""
+"""Status line of a run for a terminal or log: checks done, time left, failures, current wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base class of a run's subjects (proxy, loader, relay, endpoint), and what probing yields."""
+"""Base class of a run's subjects (proxy, loader, relay, endpoint), and the result of a probe."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Package of the selftest: mutants that the checks must convict, variants they must acquit."""
+"""Package of the selftest: checks must fail on mutants (broken targets) and pass on variants."""

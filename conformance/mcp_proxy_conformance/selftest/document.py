@@ -1,4 +1,4 @@
-"""Document of a selftest as JSON, made from its trials: a row each, and the mutants checks kill."""
+"""Run of a selftest's trials and its JSON report: a row for each, and mutants by killing check."""
 
 from __future__ import annotations
 

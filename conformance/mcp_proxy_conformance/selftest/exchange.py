@@ -1,4 +1,4 @@
-"""Exchange on the wire as a mutant in front of a target sees it, and the mutant's hooks."""
+"""Definition of mutants that rewrite a target's answers: hooks, and the request each hook gets."""
 
 from __future__ import annotations
 

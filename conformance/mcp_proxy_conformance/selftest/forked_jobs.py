@@ -1,4 +1,4 @@
-"""Jobs in forked processes, so that none can break another or this one."""
+"""Runner of jobs in forked processes, several at once with a time limit; yields each outcome."""
 
 from __future__ import annotations
 

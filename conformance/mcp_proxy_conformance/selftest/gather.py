@@ -1,4 +1,4 @@
-"""Trials of a selftest: all of them, parts, which check runs first, duels, unproven checks."""
+"""Trials that a selftest runs (mutants, variants, controls), in parts; checks not yet proven."""
 
 from __future__ import annotations
 

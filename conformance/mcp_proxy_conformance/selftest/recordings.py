@@ -1,4 +1,4 @@
-"""Recordings of the reference for trials of clauses that compare with a recording."""
+"""Recordings of the reference's answers, for mutants whose clauses compare with an older build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removal controls: targets without a clause's subject, or not declaring it; none must pass it."""
+"""Controls that lack a feature or do not declare it: no clause about it may pass on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's unchanged target: its verdicts, since only a check that passes can show a mutant."""
+"""Verdicts on a user's unchanged target: only checks that pass there can detect a mutant of it."""
 
 from __future__ import annotations
 

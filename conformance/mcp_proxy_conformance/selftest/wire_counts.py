@@ -1,4 +1,4 @@
-"""Mutants of the wire in the counts of listed servers: FR-010, SC-005, SC-003, FR-007."""
+"""Mutants that rewrite tool counts in answers that list servers: FR-010, SC-005, SC-003, FR-007."""
 
 from __future__ import annotations
 

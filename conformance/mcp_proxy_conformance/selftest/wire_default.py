@@ -1,4 +1,4 @@
-"""Mutants of the wire in default answers, whose request did not set the flag: FR-002, FR-001."""
+"""Mutants that rewrite default answers, whose request did not set the flag: FR-002, FR-001."""
 
 from __future__ import annotations
 

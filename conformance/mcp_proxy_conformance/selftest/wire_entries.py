@@ -1,4 +1,4 @@
-"""Mutants of the wire in locked entries and in both lists of tools: FR-003, FR-004, FR-006."""
+"""Mutants that rewrite locked entries and both lists of tools in answers: FR-003 to FR-006."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of the wire in the note of answers without a callable tool: FR-009, SC-006."""
+"""Mutants that rewrite the note that a query matches only locked tools: FR-009, SC-006, FR-007."""
 
 from __future__ import annotations
 

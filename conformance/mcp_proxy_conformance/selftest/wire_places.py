@@ -1,4 +1,4 @@
-"""Mutants of the wire in some places only: for agents, at other endpoints, at limit 1."""
+"""Mutants that rewrite some answers only: those to agents, of further endpoints, or at limit 1."""
 
 from __future__ import annotations
 

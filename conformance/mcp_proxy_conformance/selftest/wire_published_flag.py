@@ -1,4 +1,4 @@
-"""Mutants of the wire in the published flag of tools/list: FR-001.declared, FR-014."""
+"""Mutants that rewrite the flag's schema and description in tools/list: FR-001.declared, FR-014."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of the wire in rejections of calls to locked tools: FR-008, SC-003."""
+"""Mutants that rewrite rejections of calls to locked tools: FR-008, SC-003."""
 
 from __future__ import annotations
 

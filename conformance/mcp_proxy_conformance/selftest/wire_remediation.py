@@ -1,4 +1,4 @@
-"""Mutants of the wire in the remediation map: FR-005, SC-003."""
+"""Mutants that rewrite the remediation map, a text for each status: FR-005, SC-003, FR-004."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutants of the wire with the flag true: tools not revealed, stale, invented; the flag refused."""
+"""Mutants that rewrite answers with the flag true: tools missing, stale, invented; flag refused."""
 
 from __future__ import annotations
 

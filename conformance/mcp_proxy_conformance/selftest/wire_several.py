@@ -1,4 +1,4 @@
-"""Mutants of the wire that show only in answers with several entries or after several requests."""
+"""Mutants that show only in answers with several locked entries or after several requests."""
 
 from __future__ import annotations
 

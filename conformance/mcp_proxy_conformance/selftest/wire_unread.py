@@ -1,4 +1,4 @@
-"""Mutants of the wire in answers to request bodies that are not JSON-RPC requests."""
+"""Mutants that answer a body that is not a JSON-RPC request with an HTML page or a stack trace."""
 
 from __future__ import annotations
 

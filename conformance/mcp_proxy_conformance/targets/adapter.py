@@ -1,4 +1,4 @@
-"""The adapter protocol and its errors; Target and Access, which describe what it drives."""
+"""Protocol of adapters, which start and lock a target; their errors; Target, and Access to it."""
 
 from __future__ import annotations
 

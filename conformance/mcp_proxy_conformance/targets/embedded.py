@@ -1,4 +1,4 @@
-"""Reference proxies in this process: made in milliseconds, each with its own changes.
+"""Reference proxies as targets inside this process, on one event loop, with a mutant's changes.
 
 Only this part of the suite imports the reference, and only when it is used.
 """

@@ -1,8 +1,9 @@
-"""Environments of published programs: made on first use, kept in the user's cache folder.
+"""Environments of published loaders and relays: installed by pip or npm on first use, and kept.
 
-A folder is `KIND/PACKAGE-DIGEST` in it; the digest is computed from the requirement and the
-interpreter, so another version of either gets another folder. It is made beside its place and moved
-there whole: if two processes make one at once, the later one is dropped; a failure leaves nothing.
+A folder is `KIND/PACKAGE-DIGEST` in the user's cache folder; the digest is computed from the
+requirement and the interpreter, so another version of either gets another folder. It is made beside
+its place and moved there whole: if two processes make one at once, the later one is dropped; a
+failure leaves nothing.
 """
 
 from __future__ import annotations

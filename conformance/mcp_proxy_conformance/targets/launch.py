@@ -1,4 +1,4 @@
-"""Launch of the programs behind the operator adapter: commands, delays, and common config."""
+"""Launch settings of the reference and the real Go proxy: commands, delays, config, environment."""
 
 from __future__ import annotations
 

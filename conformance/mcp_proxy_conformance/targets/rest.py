@@ -1,4 +1,4 @@
-"""The REST operator API that the reference and the real Go proxy share."""
+"""Client of the REST API for operators that the reference and the real Go proxy share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state folder of a target: files, SQLite tables, writes to it, kept logs, removal."""
+"""The state folder of a target: its files and tables by name, marks of writes, logs, removal."""
 
 from __future__ import annotations
 

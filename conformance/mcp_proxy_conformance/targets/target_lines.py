@@ -1,4 +1,4 @@
-"""Lines of the members of a target file, and its path, as a report cites them."""
+"""Line numbers of the members of a target file, and its path, for citation in a report."""
 
 from __future__ import annotations
 

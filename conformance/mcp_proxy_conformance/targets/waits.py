@@ -1,4 +1,4 @@
-"""Kinds of waits, and those in progress in this process, for whoever shows what a run waits for."""
+"""Registry of threads' waits (for a target, a lock, a reply), shown in a run's progress line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Authorization server of a scripted server: it registers anybody, and grants what is asked for."""
+"""OAuth authorization server of a scripted MCP server: any client may register and get tokens."""
 
 from __future__ import annotations
 

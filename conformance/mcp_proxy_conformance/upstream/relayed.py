@@ -1,4 +1,4 @@
-"""A scripted server to be relayed: it answers by data, over HTTP and stdio, and keeps a journal."""
+"""Scripted MCP server behind a relay, with sessions: answers from data, HTTP and stdio, journal."""
 
 from __future__ import annotations
 

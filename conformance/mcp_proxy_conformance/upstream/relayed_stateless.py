@@ -1,4 +1,4 @@
-"""A scripted server of 2026-07-28 to be relayed: strict, without sessions, asking in results."""
+"""Scripted MCP server behind a relay, of stateless revision 2026-07-28, strict about requests."""
 
 from __future__ import annotations
 

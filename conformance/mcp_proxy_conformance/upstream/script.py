@@ -1,4 +1,4 @@
-"""Script of an upstream server's JSON-RPC answers, and its server for stdio sessions."""
+"""JSON-RPC answers of a scripted server, made from its tools; its server for stdio sessions."""
 
 from __future__ import annotations
 

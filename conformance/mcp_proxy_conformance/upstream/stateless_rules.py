@@ -1,4 +1,4 @@
-"""Rules of 2026-07-28 for a request: what its `_meta` and, over HTTP, its headers have to say."""
+"""Rules of MCP 2026-07-28 for a request's `_meta` and HTTP headers, and the error for a breach."""
 
 from __future__ import annotations
 

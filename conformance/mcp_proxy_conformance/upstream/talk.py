@@ -1,4 +1,4 @@
-"""Messages of a scripted server's own accord: before an answer, and to sessions that listen."""
+"""Requests and notifications that a scripted server sends its clients, and its SSE streams."""
 
 from __future__ import annotations
 

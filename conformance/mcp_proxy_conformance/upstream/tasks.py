@@ -1,4 +1,4 @@
-"""Tasks of 2025-11-25 at a scripted server: done at once, and each bound to its session."""
+"""Tasks (MCP 2025-11-25) of a scripted server: each completed at once and bound to its session."""
 
 from __future__ import annotations
 

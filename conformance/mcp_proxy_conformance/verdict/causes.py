@@ -1,4 +1,4 @@
-"""Causes of a run's failures: results grouped by what they have in common, and why."""
+"""Root causes of a run's failures: results grouped by a shared clause, lock, text or reason."""
 
 from __future__ import annotations
 

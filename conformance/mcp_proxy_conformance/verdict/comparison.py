@@ -1,4 +1,4 @@
-"""Comparison of observed with allowed values, its findings, and the watch that keeps them."""
+"""Comparison of observed with allowed values in a check: findings, observed and open clauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcome of a run by the verdicts of its clauses, and the precedence of exit codes."""
+"""Computation of a run's outcome and exit code from its clauses' verdicts, by precedence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite's own MCP client over HTTP: it re-serialises nothing and loses no byte."""
+"""The suite's MCP client over streamable HTTP, by handshake or stateless; it changes no byte."""
 
 from __future__ import annotations
 

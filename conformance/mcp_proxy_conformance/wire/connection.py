@@ -1,4 +1,4 @@
-"""Connections: directly or by a proxy, with or without TLS; and redirects within an origin."""
+"""Sockets to a URL: direct or by an HTTP proxy, with TLS or not; redirects within its origin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversation of a client with a target over any carrier: handshake, requests, tools, its end."""
+"""Conversation with a target over any transport: handshake, requests, list of tools, its end."""
 
 from __future__ import annotations
 

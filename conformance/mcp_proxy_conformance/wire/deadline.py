@@ -1,4 +1,4 @@
-"""A deadline, and a socket whose every wait counts against it, so that a drip cannot exceed it."""
+"""A deadline, and a socket whose sends and receives all count against it, even if bytes trickle."""
 
 from __future__ import annotations
 

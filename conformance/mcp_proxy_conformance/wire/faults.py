@@ -1,4 +1,4 @@
-"""Faults that leave a request unanswered: a breach of the protocol, or a silent network."""
+"""Exceptions for a request without a valid answer: a breach of the protocol, or no answer."""
 
 from __future__ import annotations
 

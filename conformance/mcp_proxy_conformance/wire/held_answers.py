@@ -1,4 +1,4 @@
-"""Held answers: the memory of large ones while they are referenced; too much of it is a fault."""
+"""Counter of the memory of a target's large answers while referenced; over 64 MiB is a fault."""
 
 from __future__ import annotations
 

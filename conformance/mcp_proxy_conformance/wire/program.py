@@ -1,4 +1,4 @@
-"""A child program that speaks in lines: written to and read by a deadline, ended with its group."""
+"""A child process that speaks in lines: reads and writes have deadlines; its group ends with it."""
 
 from __future__ import annotations
 

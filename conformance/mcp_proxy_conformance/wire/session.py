@@ -1,4 +1,4 @@
-"""One session over HTTP in either era of the protocol, and a probe for the old SSE transport."""
+"""One MCP session over HTTP, by handshake or stateless; and a probe for the old SSE transport."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transcript of the messages on both edges of the target, in the order the suite saw them."""
+"""Transcript of the messages in front of the target and behind it, in the order they were seen."""
 
 from __future__ import annotations
 

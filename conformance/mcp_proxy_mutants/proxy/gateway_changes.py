@@ -1,4 +1,4 @@
-"""Changes to a gateway before it serves: `put` attributes, `decide` policy, `own` private ones."""
+"""Helpers that change a proxy's gateway (its state) before it serves: attributes, decisions."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Changes to results of built-in tools: `beside` adds members, `in_stateless` picks a revision."""
+"""Changes to a proxy's results: added members, or decisions for stateless requests only."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping

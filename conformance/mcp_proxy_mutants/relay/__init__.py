@@ -1,1 +1,1 @@
-"""Package of relays that are like the faithful one but for one thing, wrong or only different."""
+"""Package of changed reference relays: mutants break a clause, variants conform."""

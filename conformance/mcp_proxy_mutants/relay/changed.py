@@ -1,4 +1,4 @@
-"""A relay's way to its upstream with a filter in it, which changes what passes."""
+"""`ChangedRemote`, a relay's connection to its upstream with a filter of requests and answers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""Fronts of a relay that differ: one that resumes streams, one that ends no session."""
+"""HTTP fronts of changed relays: one resumes event streams, one goes on serving ended sessions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""A filter in front of a relay: what its clients of 2026-07-28 say, and what they get."""
+"""Filter in front of a relay for clients of 2026-07-28: it changes requests and answers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

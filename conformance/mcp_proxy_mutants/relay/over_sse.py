@@ -1,4 +1,4 @@
-"""A relay served over HTTP+SSE of 2024-11-05: a front that puts streamable HTTP on one stream."""
+"""HTTP+SSE front (2024-11-05) of a relay: it wraps a streamable HTTP front, one stream a client."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Places in messages that a filter of a relay changes: arguments, tools, results, errors."""
+"""Makers of filters that change one part of messages: arguments, listed tools, results, errors."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""A relay that signs in to its upstream, by a page that a client's user is asked to visit."""
+"""A relay that signs in to its upstream by OAuth: by a page that a user visits, or as itself."""
 
 import base64
 import hashlib

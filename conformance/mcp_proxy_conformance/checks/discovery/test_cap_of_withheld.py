@@ -1,4 +1,4 @@
-"""One cap on indexed and withheld tools together, and the order beside them: FR-004, FR-006."""
+"""Quarantined and pending tools in answers: shared cap, one entry, order kept: FR-004, FR-006."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON cases of fixtures/discovery, one check per area, each from two viewpoints."""
+"""The JSON cases of fixtures/discovery, one check per area, each judged from a second view too."""
 
 from __future__ import annotations
 

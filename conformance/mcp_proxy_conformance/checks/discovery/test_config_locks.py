@@ -1,4 +1,4 @@
-"""Texts and counts of config-locked tools, which no act of a user can unlock: SC-003."""
+"""Texts and counts of config-locked tools, which must ask for no act of the user: SC-003."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counts block of servers whose tools are not all callable: FR-010."""
+"""Counts of a server's callable and locked tools, by reason, in the server listing: FR-010."""
 
 from __future__ import annotations
 

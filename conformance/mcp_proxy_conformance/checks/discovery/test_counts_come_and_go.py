@@ -1,4 +1,4 @@
-"""The counts block, there from the first lock to the last, following each: FR-010, SC-005."""
+"""Counts of a server as tools are locked and unlocked; none if all are callable: FR-010, SC-005."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Silence of default answers on locked tools, and of the flag where there are none: FR-002."""
+"""Default answers without a trace of locked tools; no effect of the flag without locks: FR-002."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presence and content of the note in a default answer without callable tools: FR-009."""
+"""The note on locked matches in a default answer without callable tools: FR-009."""
 
 from __future__ import annotations
 

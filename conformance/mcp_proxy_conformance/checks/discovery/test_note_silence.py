@@ -1,4 +1,4 @@
-"""Silence of the note beside callable tools, or where the flag reveals nothing: FR-009."""
+"""Absence of the note beside callable tools, or where the flag reveals nothing: FR-009."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Odd limits, which are not whole numbers above zero: FR-006, SC-004."""
+"""Limits that are not positive integers: an error, or at most ten locked tools: FR-006, SC-004."""
 
 from __future__ import annotations
 

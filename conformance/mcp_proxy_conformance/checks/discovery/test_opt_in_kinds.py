@@ -1,4 +1,4 @@
-"""Opting in by the flag reveals tools with each kind of lock: FR-001."""
+"""Locked tools that the flag reveals, for each kind of lock: FR-001."""
 
 from __future__ import annotations
 

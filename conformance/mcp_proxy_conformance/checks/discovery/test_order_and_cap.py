@@ -1,4 +1,4 @@
-"""Order, cap, window, bytes and length of a discovery answer: FR-006, SC-004."""
+"""Discovery answers: cap on locked tools, callable ones in order, length: FR-006, SC-004."""
 
 from __future__ import annotations
 

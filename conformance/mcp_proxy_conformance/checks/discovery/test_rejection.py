@@ -1,4 +1,4 @@
-"""Rejections, the texts of refused calls: policy, difference, and a pointer: FR-008."""
+"""Texts of refused calls: operator policy for config locks alone, pointer to the flag: FR-008."""
 
 from __future__ import annotations
 

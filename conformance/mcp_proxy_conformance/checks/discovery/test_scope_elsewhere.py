@@ -1,4 +1,4 @@
-"""Scope elsewhere than in discovery: what listings and rejections tell an agent: FR-007."""
+"""An agent's scope in listings, inspections and rejections: nothing of other servers: FR-007."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locked tools of an enabled server out of reach, which does not answer: FR-004, FR-010."""
+"""Locked tools of an enabled server that does not answer: statuses, counts: FR-004, FR-010."""
 
 from __future__ import annotations
 

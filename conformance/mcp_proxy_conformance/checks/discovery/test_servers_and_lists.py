@@ -1,4 +1,4 @@
-"""Servers (namesakes, stdio) and allow lists: their locked tools: FR-001, FR-004, FR-006."""
+"""Locked tools sharing a name, on stdio servers, or off an allow list: FR-001, FR-004, FR-006."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statuses of locked tools: six words, in order of locks, once, and always the same: FR-004."""
+"""Statuses of locked tools: six words, precedence of locks, one entry, repeatable: FR-004."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statuses over time, as locks come and go: FR-004."""
+"""Statuses as locks are set and lifted, tools go and return, the target restarts: FR-004."""
 
 from __future__ import annotations
 

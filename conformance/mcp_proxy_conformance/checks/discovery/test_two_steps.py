@@ -1,4 +1,4 @@
-"""Two steps to a remedy: note or rejection to the flag, its answer to the act: SC-002, SC-006."""
+"""Two steps from a note or rejection, by the flag that it names, to the remedy: SC-002, SC-006."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Withheld texts of quarantined, pending and changed tools, in no answer: FR-003, FR-004."""
+"""Withheld texts of quarantined, pending and changed tools, absent from answers: FR-003, FR-004."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Withheld descriptions after a quarantine or a change, which were shown before it: FR-003."""
+"""Descriptions shown before a quarantine or a change, and withheld after it: FR-003."""
 
 from __future__ import annotations
 

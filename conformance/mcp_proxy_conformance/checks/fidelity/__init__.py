@@ -1,1 +1,1 @@
-"""Checks of relays: each act directly and through the relay, compared."""
+"""Checks of relays: each request sent directly and through the relay, and the outcomes compared."""

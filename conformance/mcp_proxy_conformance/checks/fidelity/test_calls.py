@@ -1,4 +1,4 @@
-"""Calls of tools: arguments on the way up, results and errors on the way down."""
+"""Tool calls through a relay: arguments to the upstream, results and errors to the client."""
 
 from __future__ import annotations
 

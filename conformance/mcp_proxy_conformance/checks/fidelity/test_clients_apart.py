@@ -1,4 +1,4 @@
-"""Clients apart: several clients at once, with equal ids, each served as if it were alone."""
+"""Isolation of a relay's clients: equal ids at once, sessions, streams, answers of other users."""
 
 from __future__ import annotations
 

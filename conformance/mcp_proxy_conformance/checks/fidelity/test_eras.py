@@ -1,4 +1,4 @@
-"""Pairs of eras: a client of 2026-07-28, an upstream of that revision, or both."""
+"""MCP revision 2026-07-28 through a relay: spoken by the client, by the upstream, or by both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executions: one for each call, whatever happens on the way, and no success without one."""
+"""Executions of calls at the upstream of a relay: one per call, and no success without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features beside tools: as the upstream has them, and no more than that."""
+"""MCP features except tools through a relay (resources, prompts, …): as the upstream has them."""
 
 from __future__ import annotations
 

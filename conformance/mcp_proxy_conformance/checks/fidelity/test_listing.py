@@ -1,4 +1,4 @@
-"""Listed tools: all of them, each once, callable, over all pages, and with what they say."""
+"""Tools listed by a relay: all of the upstream's, once each, callable, with equivalent schemas."""
 
 from __future__ import annotations
 

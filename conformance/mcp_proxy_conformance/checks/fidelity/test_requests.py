@@ -1,4 +1,4 @@
-"""Requests as the upstream gets them: well formed, by its own names, and with their `_meta`."""
+"""Requests that the upstream gets from a relay: well formed, its own tool names, `_meta` kept."""
 
 from __future__ import annotations
 

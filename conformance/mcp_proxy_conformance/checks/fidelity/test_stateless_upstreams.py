@@ -1,4 +1,4 @@
-"""Upstreams of each era: asked as it wants, in the four pairs of a client's era and theirs."""
+"""Upstreams of a relay, by handshake or stateless (2026-07-28): headers, elicitation, caches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of any JSON value, tried on generated ones; a breach is made smaller."""
+"""Generated JSON values through a relay: arguments and structured content arrive unchanged."""
 
 from __future__ import annotations
 

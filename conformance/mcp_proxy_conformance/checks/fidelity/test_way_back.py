@@ -1,4 +1,4 @@
-"""The way back: what the upstream tells and asks reaches the client that it is meant for."""
+"""The upstream's notifications and requests through a relay: progress, logs, elicitation, pings."""
 
 from __future__ import annotations
 

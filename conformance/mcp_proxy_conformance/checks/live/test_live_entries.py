@@ -1,4 +1,4 @@
-"""Locked entries and the remediation map at a live endpoint: shape, words, cap."""
+"""Locked entries and the remediation map at a live endpoint: members, statuses, texts, cap."""
 
 from __future__ import annotations
 

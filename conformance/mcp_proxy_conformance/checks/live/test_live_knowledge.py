@@ -1,4 +1,4 @@
-"""Knowledge that a user names: expected locks, a narrower credential, a call to be rejected."""
+"""Checks of a live endpoint by a user's options: --expect (locks), --as (credential), --call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hostile requests: queries, flags, arguments and names of calls."""
+"""Hostile requests: odd queries, flag values and arguments, odd names of tools and servers."""
 
 from __future__ import annotations
 

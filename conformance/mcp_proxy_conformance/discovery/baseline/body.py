@@ -1,4 +1,4 @@
-"""An answer as stored: request, exact bytes, moving members; written, parsed and compared."""
+"""Stored form of an answer: request, exact bytes, members that vary; its file and comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifest of a recording and its answers, each in a file of its own: read and written."""
+"""Reader and writer of a recording of answers: a manifest, and a file for each answer."""
 
 from __future__ import annotations
 

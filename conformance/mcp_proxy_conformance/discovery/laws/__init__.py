@@ -1,1 +1,1 @@
-"""Laws of discovery, tried on generated worlds: rules of the source for any locks."""
+"""Package of the laws of discovery: properties of answers in any world, tried on generated ones."""

@@ -1,4 +1,4 @@
-"""Laws of a discovery answer as a whole: accepted, capped, no repeats, map keys, bytes."""
+"""Laws of a whole discovery answer: flag accepted, cap, no tool twice, map keys, schema, bytes."""
 
 from __future__ import annotations
 

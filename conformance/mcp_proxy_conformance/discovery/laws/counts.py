@@ -1,4 +1,4 @@
-"""Laws of the server listing's counts, and of the counter of opt-ins."""
+"""Laws of the counts of locked tools per server, and of the counter of requests with the flag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One look at a target between two steps: the laws' requests, their shared answers, findings."""
+"""One look at a target between two steps of its world: answers that all laws share; findings."""
 
 from __future__ import annotations
 

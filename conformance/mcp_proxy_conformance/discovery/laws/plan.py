@@ -1,4 +1,4 @@
-"""Plan of a generated world's steps and looks, and its builder, which skips what proves nothing."""
+"""Plan of a generated world's steps and looks; its builder leaves out illegal or idle steps."""
 
 from __future__ import annotations
 

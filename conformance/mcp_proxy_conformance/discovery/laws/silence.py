@@ -1,4 +1,4 @@
-"""Laws of default answers: no trace of locked tools but a note, exactly when it is due."""
+"""Laws of answers without the flag: no trace of locked tools but a note, exactly when it is due."""
 
 from __future__ import annotations
 

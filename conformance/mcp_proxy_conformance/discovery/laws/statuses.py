@@ -1,4 +1,4 @@
-"""Laws of a tool's status: allowed by its locks, the same each time, unknown if its reason is."""
+"""Laws of a locked tool's status: allowed by its locks, stable, `disabled_unknown` if unclear."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writer of a law's breach as a JSON case with its stage, its trial, and a plan in words."""
+"""Writer of a law's breach as a JSON case and its stage; replay of that case; a plan in words."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Package for live endpoints, where nothing can be set up: surveys, a budget, and the bench."""
+"""Package for live endpoints, where no lock can be set: a request budget, surveys of answers."""

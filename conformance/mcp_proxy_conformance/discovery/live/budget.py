@@ -1,4 +1,4 @@
-"""Budget of a live endpoint's requests (number, rate, time, memory), and its transcript."""
+"""Budget of requests to an endpoint (number, rate, time, memory); a transcript that spends it."""
 
 from __future__ import annotations
 

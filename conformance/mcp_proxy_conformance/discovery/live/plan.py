@@ -1,4 +1,4 @@
-"""The plan shown before the first request: the most requests of each kind."""
+"""Plan shown to the user before the first request: the maximum of requests of each kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words to ask a discovery tool for, and the spelling of tool names that answers show."""
+"""Queue of words to query a discovery tool with; spelling of tool names, learnt from answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of a record: builds of implementations with their reports, in order, and their notes."""
+"""Data of a record: builds of implementations with their reports, in order, and their notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""History of an implementation: what changed from build to build, and which clauses moved."""
+"""Changes of verdicts between builds of an implementation, and clauses whose verdict varies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of the site: every file of it, from a record alone, by its path."""
+"""Renderer of a record's static site: each file (page, badge, `data.json`) by its path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of a record, for whoever keeps one: a Markdown page of the suite, made HTML."""
+"""Rules for keepers of a record: the suite's Markdown page of them, converted to HTML."""
 
 from __future__ import annotations
 

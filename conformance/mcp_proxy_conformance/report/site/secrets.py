@@ -1,4 +1,4 @@
-"""Secrets and moving versions in the files of a record: what keeps a build out of it."""
+"""Detection of secrets, and of unpinned versions such as `latest`, in the files of a record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`langchain-mcp-adapters`: `MultiServerMCPClient`, called for all servers or for each.
+"""Script of builtin loaders `langchain`, `langchain-each`: tools by `MultiServerMCPClient`.
 
 Exercised: `MultiServerMCPClient(connections).get_tools()`, which its documentation shows for many
 servers (`every`), and `get_tools(server_name=...)` (`one`).

@@ -1,4 +1,4 @@
-"""Table of built-in loaders: name, pip requirement, script, and what the library is called for."""
+"""Table of built-in loaders: name, pip requirement, script, and its function (`every` or `one`)."""
 
 from __future__ import annotations
 

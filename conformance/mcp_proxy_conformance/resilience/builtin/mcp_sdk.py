@@ -1,4 +1,4 @@
-"""The official SDK, `mcp`, used plainly: `async with Client(...)` and `list_tools()`, one by one.
+"""Script of the builtin loader `mcp-sdk`: one server's tools, by the official SDK used plainly.
 
 Exercised: `Client` over `streamable_http_client` with the caller's own HTTP client, through which
 the SDK accepts headers, or over `StdioServerParameters`; `list_tools()` once.

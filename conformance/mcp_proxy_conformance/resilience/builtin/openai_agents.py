@@ -1,4 +1,4 @@
-"""`openai-agents`: its `MCPServerManager`, and `list_tools` of each server that it has connected.
+"""Script of the builtin loader `openai-agents`: all servers' tools, by its `MCPServerManager`.
 
 Exercised: `async with MCPServerManager(servers) as manager`, with its defaults (one server after
 another, failed ones dropped and kept in `manager.errors`), then `server.list_tools()` of each of

@@ -1,4 +1,4 @@
-"""`pydantic-ai`: `MCPToolset`s, entered together as an agent enters them, or each on its own.
+"""Script of builtin loaders `pydantic-ai`, `pydantic-ai-each`: tools by `MCPToolset`s.
 
 Exercised: for `every`, an `MCPToolset` a server with its id as prefix, as `load_mcp_toolsets` makes
 them, in one `CombinedToolset` as an `Agent` makes it, entered and queried for its tools, without a

@@ -1,4 +1,4 @@
-"""The laws engine: tries a law on generated examples, then confirms and shrinks its breaches."""
+"""Engine of property tests (laws): tries them on examples, confirms and shrinks their breaches."""
 
 from __future__ import annotations
 

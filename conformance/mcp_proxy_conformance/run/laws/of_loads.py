@@ -1,4 +1,4 @@
-"""Examples of laws for a loader target: fixed and generated loads, tried, repeated, written."""
+"""Inputs of loaders' property tests (laws): fixed and generated loads, trials, case files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples of laws for a relay: generated JSON values, tried on one started relay."""
+"""Inputs of relays' property tests (laws): generated JSON values, tried on one started relay."""
 
 from __future__ import annotations
 

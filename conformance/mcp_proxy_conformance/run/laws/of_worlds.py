@@ -1,4 +1,4 @@
-"""Examples of laws for a proxy target: fixed and generated worlds, played many at once."""
+"""Inputs of proxies' property tests (laws): fixed and generated worlds, each on a fresh target."""
 
 from __future__ import annotations
 

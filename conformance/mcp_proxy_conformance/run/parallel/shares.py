@@ -1,4 +1,4 @@
-"""Shares: files by which workers and parts of a run hand over results, and their gathering."""
+"""Shares, the result files of a run's workers: written line by line, read, and merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Role of an xdist worker: it writes the results of each check to its share when it ends."""
+"""Role of an xdist worker: it starts targets for its checks, and writes their results to a file."""
 
 from __future__ import annotations
 

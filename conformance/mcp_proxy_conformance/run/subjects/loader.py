@@ -1,4 +1,4 @@
-"""A loader as subject of a run: its loads, the bench for checks, confirmation by second loads."""
+"""A loader as subject of a run: its loads, access for checks, failures confirmed by new loads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A driven proxy as subject of a run: stages on started targets, and generated worlds for laws."""
+"""A proxy as subject of a run: stages on started targets; failures confirmed on a second one."""
 
 from __future__ import annotations
 

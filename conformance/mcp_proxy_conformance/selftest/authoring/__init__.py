@@ -1,1 +1,1 @@
-"""Package for authors: pages about the catalogue, and the linter of its data files."""
+"""Package for authors of clauses and cases: pages on the catalogue, linter of its data files."""

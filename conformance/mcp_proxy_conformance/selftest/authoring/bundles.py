@@ -1,4 +1,4 @@
-"""Bundles, schemas with copies of those they refer to; run as a program, it rewrites stale ones."""
+"""Bundled JSON Schemas, with copies of those they refer to; as a program, it updates the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lint rules for discovery cases: they name what exists and expect what the source allows."""
+"""Lint rules for discovery cases: names that the stage has, answers the specification allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Page of the catalogue in Markdown: every requirement with its clauses and their proofs."""
+"""The catalogue as a Markdown page: requirements, clauses, and their checks, cases and mutants."""
 
 from __future__ import annotations
 

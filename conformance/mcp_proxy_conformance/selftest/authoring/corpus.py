@@ -1,4 +1,4 @@
-"""The corpus that is linted: the shipped files, some replaced by an author's."""
+"""Data files as the linter sees them: all the shipped ones, some replaced by an author's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clauses explained, with their checks, cases, mutants; requirements and clauses chosen by id."""
+"""Data of `explain`: clauses with their checks, cases and mutants; requirements found by id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gaps in the proofs (clauses, checks, mutants that lack their counterpart) as lint findings."""
+"""Lint findings on gaps in the selftest, such as a check without a mutant that it must kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lint rules for load cases: parts that fit together, outcomes that the source allows."""
+"""Lint rules for load cases: consistent parts, outcomes that the specification allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Page of every sentence of the source texts, in Markdown, with how clauses judge it."""
+"""Markdown page of every sentence of the specifications: its clauses, or why it has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attempts of a loader at a server, counted by its requests: reading a call, and the count."""
+"""Counting of a loader's attempts to connect to a server, by its opening JSON-RPC requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies: the bytes of each behaviour on one request, and how the connection goes on."""
+"""Replies of a fault server: each behaviour's bytes, delay and end of the connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A deviation (a known failure): its id's meaning, ids that are refused, faults of its file."""
+"""Deviation (a known failure, excused until a date), the ids it may have, faults of its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reader of a deviations file: every fault is found, with its line and its repair."""
+"""Reader of a deviations file: its faults, twenty at most, each with its line and its repair."""
 
 from __future__ import annotations
 

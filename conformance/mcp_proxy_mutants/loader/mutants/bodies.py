@@ -1,4 +1,4 @@
-"""Loader mutants that misread error bodies, above all of 403s, or take sent text for a signal."""
+"""Loader mutants that misread the body of an error, or judge a failure by text that they sent."""
 
 import json
 from collections.abc import Callable

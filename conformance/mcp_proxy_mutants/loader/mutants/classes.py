@@ -1,4 +1,4 @@
-"""Loader mutants that report a signal of one class (transient, permanent, denied) as another."""
+"""Loader mutants that report a failure of one class (transient, permanent, denied) as another."""
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import at, code, meaning, taken

@@ -1,4 +1,4 @@
-"""Loader mutants whose outcome for a server depends on other servers of the load, or its place."""
+"""Loader mutants without isolation: a server's outcome depends on other servers, or its place."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

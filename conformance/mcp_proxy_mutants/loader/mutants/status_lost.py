@@ -1,4 +1,4 @@
-"""Loader mutants that take one failure for another: always, at tools/list or at notifications."""
+"""Loader mutants that take one failure for another, at any request or at one method only."""
 
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant
 from mcp_proxy_mutants.loader.pieces import at, hearing, meaning, taken

@@ -1,4 +1,4 @@
-"""Loader mutants of the tools: another server's, too many or few, or some for a failed server."""
+"""Loader mutants of tools: too many, too few, another server's; failed servers pass as loaded."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Loader mutants that contact another server for an unusable connection, or call it transient."""
+"""Loader mutants for malformed connections: another server is asked, or they count as transient."""
 
 from dataclasses import replace
 

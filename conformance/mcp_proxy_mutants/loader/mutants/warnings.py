@@ -1,4 +1,4 @@
-"""Loader mutants of warnings, the lines for the agent: servers in a wrong class, words alike."""
+"""Loader mutants of warnings for the agent: servers in a wrong class, or classes worded alike."""
 
 from mcp_proxy_mutants.loader.changed import Edit
 from mcp_proxy_mutants.loader.mutant import LoadMutant, load_mutant

@@ -1,4 +1,4 @@
-"""Loader variants of the answer: prefixes, orders, errors, numbers, warnings and omissions."""
+"""Loader variants of the answer: tool names, order, errors, attempt counts, warnings, omissions."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Loader variants that choose another class (transient or denied …) where the source has none."""
+"""Loader variants that choose a failure's class (transient, denied …) where none is specified."""
 
 from collections import Counter
 

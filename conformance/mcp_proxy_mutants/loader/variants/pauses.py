@@ -1,4 +1,4 @@
-"""Loader variants of time and order: pauses between attempts, loads in turn, waiting longer."""
+"""Loader variants of timing: pauses, fewer attempts, servers one after another, longer timeouts."""
 
 import asyncio
 

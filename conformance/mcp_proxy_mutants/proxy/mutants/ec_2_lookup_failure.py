@@ -1,4 +1,4 @@
-"""Mutants wrong while approvals cannot be read, which locks tools for an unknown reason: EC-2."""
+"""Mutants of EC-2, approvals that cannot be read: wrong status, entry, rejection, note, counts."""
 
 from collections.abc import Callable, Sequence
 

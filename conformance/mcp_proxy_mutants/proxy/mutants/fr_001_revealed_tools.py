@@ -1,4 +1,4 @@
-"""Mutants of which tools the flag reveals: some kinds are missing, wear off or show as callable."""
+"""Mutants of the tools that the flag reveals: some are missing, wear off or show as callable."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Mutants of FR-002: default answers that differ by locks, an explicit false or an earlier flag."""
+"""Mutants of answers that locks, an explicit false or an earlier flag must not change, yet do."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Mutants of a locked entry's status (wrong, stale, unsteady), of doubled entries, of search."""
+"""Mutants of a locked tool's status (wrong, stale, unsteady), of double entries, of search."""
 
 import json
 from collections import Counter

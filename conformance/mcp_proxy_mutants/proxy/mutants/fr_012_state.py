@@ -1,4 +1,4 @@
-"""Mutants of state: discovery writes to disk, miscounts uses of the flag, or answers otherwise."""
+"""Mutants of state: writes to disk, wrong counts of flagged requests, answers of another build."""
 
 import base64
 import json

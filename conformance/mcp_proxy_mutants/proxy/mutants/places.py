@@ -1,4 +1,4 @@
-"""Mutants wrong in one place: structured content, `_meta`, doubled members, stdio, sessions."""
+"""Mutants wrong in one place: structured content, `_meta`, doubled members, stdio, stateless."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Mutants of robustness: on hostile input they leak internals, do not answer, or stay poisoned."""
+"""Mutants of robustness: on hostile input they leak traces, hang, keep failing, misread names."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Variants of rejections, notes and counts, where the source leaves them open."""
+"""Variants of rejections, notes and counts, where the specification leaves them open."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Variants of which tools the flag reveals, when, and under which status."""
+"""Variants of the tools that the flag reveals: which, when, and under which status."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar

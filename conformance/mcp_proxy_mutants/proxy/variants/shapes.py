@@ -1,4 +1,4 @@
-"""Variants of the shapes of entries and answers, whose members the source leaves open."""
+"""Variants of a tool's entry in answers: names, further members, shortened or empty texts."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Variants of state: log files, a heartbeat, tools that servers removed, and approvals."""
+"""Variants of state: log files, a heartbeat file, removed tools, approval by lifting a lock."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Variants of an enabled server that does not answer: its tools or reasons go, or it goes off."""
+"""Variants for an enabled server that does not answer: tools or reasons left out, switched off."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

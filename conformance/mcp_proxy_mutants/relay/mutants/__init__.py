@@ -1,4 +1,4 @@
-"""Package of relays that are each wrong in one way, and their collection."""
+"""Package of relay mutants, each wrong in one way and named for it, and their collection."""
 
 from mcp_proxy_mutants.members import gathered
 from mcp_proxy_mutants.relay.mutant import RelayMutant

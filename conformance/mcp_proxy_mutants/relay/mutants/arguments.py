@@ -1,4 +1,4 @@
-"""Mutants of what reaches the upstream with a call: the values of its arguments, as JSON."""
+"""Relay mutants of a call's arguments as the upstream gets them: numbers, texts, depth, members."""
 
 import json
 import unicodedata

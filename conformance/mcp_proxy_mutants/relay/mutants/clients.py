@@ -1,4 +1,4 @@
-"""Mutants that mix up clients: answers, cancellations, caches, notifications, sessions."""
+"""Relay mutants that mix up clients: answers, progress, cancellations, requests of the upstream."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Mutants that let credentials out: the client's upstream, the upstream's to the client."""
+"""Relay mutants that leak credentials: the client's to the upstream, the relay's to the client."""
 
 import base64
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Mutants of what clients of 2026-07-28 get, most of them in front of the faithful relay."""
+"""Relay mutants for clients of 2026-07-28: lists, versions, errors, headers, subscriptions."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping

@@ -1,4 +1,4 @@
-"""Mutants of how requests go up: ids, tokens, repeated calls, sessions that have ended."""
+"""Relay mutants of requests to the upstream: ids, progress tokens, repeated calls, sessions."""
 
 import asyncio
 from collections import Counter

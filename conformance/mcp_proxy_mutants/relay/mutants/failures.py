@@ -1,4 +1,4 @@
-"""Mutants that tell success, or an empty list, where the upstream did not answer."""
+"""Relay mutants that report success, or an empty list, where the upstream failed or refused."""
 
 from collections.abc import Callable
 

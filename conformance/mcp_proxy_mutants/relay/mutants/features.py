@@ -1,4 +1,4 @@
-"""Mutants of features beside tools: what is declared, listed, read, got, completed, answered."""
+"""Relay mutants of features beside tools: resources, prompts, completions, pings, capabilities."""
 
 from collections.abc import Callable, Sequence
 

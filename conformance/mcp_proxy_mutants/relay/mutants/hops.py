@@ -1,4 +1,4 @@
-"""Mutants of requests to upstreams of each era: their order, `_meta`, headers, cancellation."""
+"""Relay mutants of requests to the upstream: `initialized`, `_meta`, MCP headers, cancellation."""
 
 import asyncio
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Mutants of input that an upstream asks for in its results, and of what may be kept of results."""
+"""Relay mutants of results that ask for input, of their request state, and of cache hints."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Mutants of a relay's list of tools: which are in it, its pages, and what is said of each."""
+"""Relay mutants of tools/list: tools, names, cursors, schemas, annotations, notice of changes."""
 
 import asyncio
 from collections.abc import Callable

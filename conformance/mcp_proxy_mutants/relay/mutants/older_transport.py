@@ -1,4 +1,4 @@
-"""Mutants that serve HTTP+SSE of 2024-11-05, and put messages on the wrong stream, or on none."""
+"""Relay mutants over HTTP+SSE of 2024-11-05 that put messages on a wrong stream, or on none."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Mutants of what comes down as the answer to a call: content, structure, kind of failure."""
+"""Relay mutants of the answer to a call: content items, structured content, kind of error."""
 
 import base64
 import html

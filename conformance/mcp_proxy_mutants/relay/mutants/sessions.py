@@ -1,4 +1,4 @@
-"""Mutants that let one client use what belongs to another's session: streams, news of it."""
+"""Relay mutants that let a client use another's session: streams, caches, tasks, elicitations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Mutants of two upstreams: tools of one name that get lost or mixed up, credentials that cross."""
+"""Relay mutants with two upstreams: tools of one name lost or mixed up, credentials that cross."""
 
 import json
 from collections.abc import Mapping, Sequence

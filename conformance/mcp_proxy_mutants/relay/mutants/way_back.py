@@ -1,4 +1,4 @@
-"""Mutants of the way back: progress, logs, levels, requests of the upstream, cancellation, news."""
+"""Relay mutants of messages to the client: progress, logs, requests, updates; cancellation, too."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

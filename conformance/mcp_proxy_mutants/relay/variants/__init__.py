@@ -1,4 +1,4 @@
-"""Package of relays that conform and differ, and their collection."""
+"""Package of relay variants, which conform and must never be accused, and their collection."""
 
 from mcp_proxy_mutants.members import gathered
 from mcp_proxy_mutants.relay.mutant import RelayVariant

@@ -1,4 +1,4 @@
-"""Variants of the relay that a target file declares: joined pages, a prefix, no notifications."""
+"""Relay variants that their target file declares: joined pages, a prefix, no notifications."""
 
 from mcp_proxy_mutants.relay.changed import Around, by_message
 from mcp_proxy_mutants.relay.json_text import Json, Number

@@ -1,4 +1,4 @@
-"""Variants of what clients of 2026-07-28 get: one era refused, other forms, less than could be."""
+"""Relay variants for clients of 2026-07-28: refused, served by streams, own codes, no logs."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Variants of how a relay asks upstreams of 2026-07-28, and what it makes of their results."""
+"""Relay variants toward upstreams of 2026-07-28: spans, sealed states, cache hints, cancelling."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Variants in sessions and users: tokens, HTTP+SSE, resumed streams, ends, cursors, kept reads."""
+"""Relay variants of sessions: tokens, HTTP+SSE, resumed streams, ends, cursors, cached reads."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Variants of two upstreams: another way to name tools of one name."""
+"""Relay variant with two upstreams: only tools whose names collide get another name."""
 
 import json
 from collections import Counter

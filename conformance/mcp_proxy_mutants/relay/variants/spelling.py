@@ -1,4 +1,4 @@
-"""Variants of the relay that write or add what no clause forbids, such as order and notes."""
+"""Relay variants that rewrite or add what no clause forbids: order, numbers, notes, cursors."""
 
 import math
 from dataclasses import replace
