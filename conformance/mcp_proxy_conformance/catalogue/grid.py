@@ -104,8 +104,8 @@ class Grid(
 
     @property
     def clauses(self) -> frozenset[str]:
-        """Every clause that a cell rests on, or that is left out with a reason."""
-        left_out = (clause for row in self.outside for clause in row.clauses)
+        """Every clause that a cell rests on, or that the picture leaves out with a reason."""
+        left_out = (clause for entry in self.outside for clause in entry.clauses)
         return frozenset((*(clause for basis in self.every for clause in basis.clauses), *left_out))
 
     @property

@@ -169,7 +169,7 @@ _OF_A_RUN = (
         callback=_processes,
         metavar="N|auto",
         help="Run the checks in N processes, each with its own targets.  [default: auto for whole"
-        " runs, one for each processor, or two or three for targets that are mostly waited for]",
+        " runs, one for each processor, or two or five for targets that are mostly waited for]",
     ),
     click.option(
         "--shard",

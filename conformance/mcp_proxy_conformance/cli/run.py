@@ -129,7 +129,7 @@ def relay(
 def loader(
     outer: dict[str, Any], /, program: str | None, builtin: str | None, **options: Any
 ) -> None:
-    """Judge a loader of many MCP servers; without --command, that of the reference.
+    """Judge a loader of many MCP servers: that of --command, of --builtin, or of the reference.
 
     The program gets its loads as lines of JSON: see `mcp-proxy-conformance explain loader`. It is
     judged by the capabilities that it declares in its answer to `hello`: attempts, classifies,
@@ -140,6 +140,10 @@ def loader(
     """
     options["timeout_signatures"] = options["timeout_signatures"] or None
     values = merged(outer, options)
+    if builtin is not None and (program is not None or options["capabilities"] is not None):
+        own = "--capabilities" if program is None else "--command"
+        click.echo(f"--builtin {builtin} names a known loader; leave {own} out", err=True)
+        sys.exit(DECLARATION)
     if builtin is not None:
         declared = {"command": _installed(builtin), "capabilities": "stdio"}
         sys.exit(judge("loader", values | declared))

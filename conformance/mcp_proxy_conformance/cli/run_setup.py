@@ -25,7 +25,7 @@ PROCESSES = "MCP_PROXY_CONFORMANCE_PROCESSES"
 """The environment's variable for the default of -n."""
 UNDIVIDED = ("loader", "relay")
 """Kinds of target whose run has one process, and no quick part."""
-MOST = 8
+MOST = 10
 """Workers of a run by default, at most: more of them make a busy machine's targets slow."""
 
 
@@ -98,7 +98,7 @@ def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
     """Return the number of a run's worker processes, as a text; None to run in this process.
 
     It is that of -n or of the environment. By default a whole run of a proxy has one per
-    processor for the reference, three for the real Go proxy, else two, at most eight; other runs
+    processor for the reference, five for the real Go proxy, else two, at most ten; other runs
     have none. Raises BadTarget if the environment's is not a number from 1 to 9999 or `auto`.
     """
     number: str | None = run["processes"]
@@ -109,6 +109,6 @@ def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
             raise BadTarget(f"{PROCESSES} is {number[:SHOWN]!r}; set a number from 1 to 9999")
     if number == AUTO:
         processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-        each = {"reference": 1, "mcpproxy": 3}.get(kind, 2)  # the slower to set up, the more wait
+        each = {"reference": 1, "mcpproxy": 5}.get(kind, 2)  # the slower to set up, the more wait
         number = str(min(MOST, (processors or 1) * each))
     return None if number == "1" else number

@@ -29,7 +29,7 @@ def everywhere(bench: Bench) -> list[Bench]:
 
     They are found once and kept with the target's shared answers, until the target is changed.
     """
-    place = ("agents of every server",)
+    place = ("agents that see every server",)
     views = bench.started.answers.get(place)
     if views is None:
         names = [name for name in bench.world.agents if not beyond(bench.world, name)]

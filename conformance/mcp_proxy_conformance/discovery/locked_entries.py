@@ -64,8 +64,8 @@ def every_answer(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, A
     """Return (tool, answer) for all answers that list one of these tools as locked.
 
     Each is asked for by its own query, by words that it shares with others, at limit 1, at
-    other endpoints, and by agents of every server; tools that their own query does not list are
-    left out.
+    other endpoints, and by agents that see every server; tools that their own query does not list
+    are left out.
     """
     answers = list(own_answers(bench, keys).items())
     views = onlookers(bench).values()

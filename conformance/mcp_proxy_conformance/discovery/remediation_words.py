@@ -105,7 +105,7 @@ _CONTRACTIONS = (
     (re.compile(r"(?<=\w)'d\b"), " would"),
     (re.compile(r"\bi'm\b"), "i am"),
 )
-_NAMES = (
+_STAND_INS = (
     (re.compile(r"\binclude_disabled\W{0,4}(?:is |set |to )*true\b"), " pointer "),
     (re.compile(r"(?<!\w)_([^\W_](?:[^_]*[^\W_])?)_(?!\w)"), r"\1"),
     (re.compile(r"(?:^|(?<=\s))[2-9][.)]\s"), " . then "),
@@ -114,7 +114,7 @@ _NAMES = (
     (re.compile(r"\{(?:\w+[_.])?(tool|server)(?:[_.]\w+)?\}"), r" the \1 "),
     (re.compile(r"\{\w+\}|\b[a-z0-9]+(?:_[a-z0-9]+)+\b|(?<=[\"'`])[\w-]+(?=[\"'`])"), " tool "),
 )
-"""Emphasis, step numbers, addresses, identifiers, placeholders; names have no meaning."""
+"""Patterns of emphasis, step numbers, addresses, identifiers, placeholders; their replacements."""
 _SPLIT_ON = re.compile(
     r"\b(turn|switch|flip|flick|put|bring|toggle)(s|ed|ing|ting)? "
     r"((?:(?!off\b|on\b|and\b|to\b)[\w'-]+ ){1,4}?)(back on|on|back)\b(?! (?:the|their|its|your)\b)"
@@ -161,11 +161,12 @@ def canonical(text: str) -> str:
     """Return the text in canonical words, clauses parted by ` . `, unknown words prefixed with `~`.
 
     `You can't switch this on.` becomes `you can not enable tool .`; `/ing` and `/ed` mark the
-    form of a verb.
+    form of a verb. Addresses, identifiers and quoted words that are in no word list become `tool`;
+    numbers are left out.
     """
     read = plain(text)
-    for name, stand_in in _NAMES:
-        read = name.sub(partial(_without_name, stand_in), read)
+    for pattern, stand_in in _STAND_INS:
+        read = pattern.sub(partial(_without_name, stand_in), read)
     read = _SPLIT_ON.sub(r"\1\2 \4 \3", read)
     read = _SPLIT_OFF.sub(r"\1\2 \4 \3", read)
     tokens = [sign.strip("'") for sign in _TOKEN.findall(read)]

@@ -283,8 +283,8 @@ class StartedRelay:
         """Have the servers answer as at first; return whether the relay serves as it did.
 
         A call of a tool has to reach the upstream and be answered, in the session that checks share
-        or in a new one. A relay that has listed no tool serves as it did while it runs; one whose
-        upstream has asked for tokens does not, as it may hold another.
+        or, of a relay with a URL, in a new one. A relay that has listed no tool serves as it did
+        while it runs; one whose upstream has asked for tokens does not, as it may hold another.
         """
         if self.through.server.authority is not None:
             return False

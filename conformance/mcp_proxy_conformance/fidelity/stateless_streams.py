@@ -225,7 +225,7 @@ def _number(stream: Exchange, method: str) -> int:
 
 
 def _agrees(stream: Exchange, wanted: Mapping[str, Any]) -> bool:
-    """Whether the acknowledgement of a subscription has all that was wanted."""
+    """Whether the acknowledgement of a subscription agrees to every kind of message wanted."""
     agreed = stream.received(ACKNOWLEDGED)[0].params.get("notifications")
     return isinstance(agreed, dict) and all(agreed.get(name) for name in wanted)
 

@@ -23,7 +23,8 @@ def wire(name: str, text: str, *breaks: str, **hooks: Any) -> WireFault:
 def flagged(edit: Edit) -> Edit:
     """Return an edit that makes this edit in discovery answers to requests with the flag true.
 
-    For any other answer it returns None, which leaves the answer unchanged.
+    The flag is `include_disabled`. For any other answer it returns None, which leaves the answer
+    unchanged.
     """
     return lambda x, answer: edit(x, answer) if x.flagged else None
 

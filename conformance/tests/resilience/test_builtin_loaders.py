@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.builtin import (
     Builtin,
     UnknownBuiltin,
@@ -137,6 +139,15 @@ def test_an_unknown_builtin_is_refused_with_those_there_are() -> None:
         UnknownBuiltin, match=r"no builtin loader is named 'llama'; choose one of langchain, "
     ):
         builtin("llama")
+
+
+@pytest.mark.parametrize("option", ["--command", "--capabilities"])
+def test_a_builtin_beside_an_option_that_it_would_ignore_is_refused(option: str) -> None:
+    """`run loader --builtin` with a command or capabilities exits with 2 and names that option."""
+    came = CliRunner().invoke(main, ["run", "loader", "--builtin", "mcp-sdk", option, "stdio"])
+
+    sentence = f"--builtin mcp-sdk names a known loader; leave {option} out\n"
+    assert (came.exit_code, came.output) == (2, sentence)
 
 
 def test_every_builtin_can_be_found_and_has_a_script() -> None:

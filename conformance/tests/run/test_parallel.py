@@ -290,7 +290,7 @@ def test_what_cannot_be_divided_is_refused(
     [
         ("reference", None, "", "3"),
         ("reference", "auto", "7", "3"),
-        ("mcpproxy", None, "", "8"),
+        ("mcpproxy", None, "", "10"),
         ("command", None, "auto", "6"),
         ("command", None, "1", None),
         ("command", "1", "5", None),
@@ -302,7 +302,7 @@ def test_what_cannot_be_divided_is_refused(
 def test_a_whole_run_uses_the_processors(
     kind: str, given: str | None, variable: str, number: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On three processors: three workers for the reference, eight, at most, for the Go proxy.
+    """On three processors: three workers for the reference, ten, at most, for the Go proxy.
 
     Six are for other proxies, none for loaders. -n, then the variable, prevail; 1 is this process.
     A run of some clauses has workers only by -n.

@@ -90,8 +90,8 @@ def test_one_cap_holds_for_indexed_and_withheld_tools(bench: Bench) -> None:
     """At every place at most min(limit, 10) locked tools are listed, of all kinds together.
 
     Without a limit, the target's own default stands for it. Asked are the default endpoint, other
-    endpoints and agents of every server; inconclusive unless more than ten tools matched while
-    callable, and the flag reveals one.
+    endpoints and agents that see every server; inconclusive unless more than ten tools matched
+    while callable, and the flag reveals one.
     """
     matches = len(bench.armed.shown[INDEXED])
     bench.require(matches > cap(None), "fewer than 11 tools matched while callable")

@@ -280,7 +280,7 @@ def _tallies(
 ) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
     """Yield ((view, server), counts) for each of these servers, from every view that lists it.
 
-    Views are the default one (""), other endpoints, agents of every server, and, if it is
+    Views are the default one (""), other endpoints, agents that see every server, and, if it is
     declared, the inspection of the server ("inspected").
     """
     servers = tuple(servers)
@@ -292,7 +292,7 @@ def _tallies(
 
 
 def _other_views(bench: Bench) -> dict[str, Bench]:
-    """Return, by name, other endpoints that offer the listing, and agents of every server.
+    """Return, by name, other endpoints that offer the listing, and agents that see every server.
 
     Agents that get no listing are left out.
     """

@@ -159,8 +159,8 @@ def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench:
 def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> None:
     """After requests with the flag, at any limit, default answers have the bytes of before.
 
-    The same holds at other endpoints and for agents of every server. Inconclusive if the query
-    does not find two callable tools, or the flag reveals nothing.
+    The same holds at other endpoints and for agents that see every server. Inconclusive if the
+    query does not find two callable tools, or the flag reveals nothing.
     """
     request = {"query": QUERY}
     views = {"": bench} | onlookers(bench)

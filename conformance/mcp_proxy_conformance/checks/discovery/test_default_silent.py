@@ -43,8 +43,8 @@ def with_flag(word: str, **arguments: Any) -> str:
 def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
     """Return answers, with that flag, to every third word of the world from further views.
 
-    They are at limit 1, at other endpoints, and to agents of every server; keys are request and
-    view in words.
+    They are at limit 1, at other endpoints, and to agents that see every server; keys are request
+    and view in words.
     """
     words = bench.world.queries()[::3]
     views: dict[str, tuple[Bench, Any]] = {"limit 1": (bench, 1)}

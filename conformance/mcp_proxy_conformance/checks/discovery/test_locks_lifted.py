@@ -55,7 +55,7 @@ States = Mapping[ToolKey, ToolState]
     "FR-001.reveals-changed", "FR-001.reveals-quarantined", "FR-003.withheld",
     "FR-004.follows-state", "FR-004.precedence", "FR-011.never-reaches",
 )  # fmt: skip
-@on(COMBOS, fresh=True)
+@on(COMBOS, fresh=True, long=True)
 def test_lifting_one_lock_lifts_no_other(bench: Bench) -> None:
     """A tool under several locks is refused, and listed for those left, until the last is lifted.
 

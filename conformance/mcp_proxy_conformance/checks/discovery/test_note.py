@@ -64,7 +64,7 @@ def test_an_answer_without_callable_tools_tells_of_locked_ones(
 ) -> None:
     """The note has a number and names the flag, for every query that only locked tools match.
 
-    The same holds at limit 1, at other endpoints and for agents of every server. Inconclusive
+    The same holds at limit 1, at other endpoints and for agents that see every server. Inconclusive
     if a note that fails is not in English.
     """
     answers = owed_everywhere(bench, queries)
@@ -150,8 +150,8 @@ def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) 
 def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> None:
     """The note is one member, a string without a line break, and not repeated elsewhere.
 
-    The same holds at limit 1, at other endpoints, for agents of every server and for queries of
-    two lines; inconclusive if no note was seen.
+    The same holds at limit 1, at other endpoints, for agents that see every server and for queries
+    of two lines; inconclusive if no note was seen.
     """
     answers = owed_everywhere(bench, queries)
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")

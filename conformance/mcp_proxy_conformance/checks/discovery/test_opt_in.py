@@ -99,9 +99,9 @@ def request(query: str, **arguments: object) -> str:
 def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
     """With the flag true, there is no error, and the answer has a list of tools as without it.
 
-    The same holds at each endpoint and for agents of every server; the types of content do not
-    change either. Inconclusive if a call without the flag is an error, or no query finds a callable
-    tool.
+    The same holds at each endpoint and for agents that see every server; the types of content do
+    not change either. Inconclusive if a call without the flag is an error, or no query finds a
+    callable tool.
     """
     words = [bench.tools[key].word for key in bench.armed.called if bench.states[key].callable]
     words += [bench.tools[key].word for key in bench.armed.samples()]

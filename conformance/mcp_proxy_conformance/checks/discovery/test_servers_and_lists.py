@@ -105,7 +105,7 @@ def test_a_locked_tool_is_revealed_beside_a_callable_namesake(bench: Bench) -> N
 
 
 @requirement("FR-001.reveals-config", "FR-001.reveals-user", "FR-004.precedence")
-@on(TRIPLETS)
+@on(TRIPLETS, long=True)
 def test_locked_namesakes_are_revealed_each_by_its_own_server(bench: Bench) -> None:
     """Locked tools of one name on three servers are as many entries, each with its own status.
 

@@ -42,8 +42,8 @@ WORDS = frozenset({*STATUSES, CALLABLE})
 def test_every_status_is_one_of_six_words(bench: Bench) -> None:
     """On a stage with every lock kind, no query returns a status outside the six.
 
-    Other endpoints and agents of every server are asked, too. Inconclusive if the flag reveals
-    nothing.
+    Other endpoints and agents that see every server are asked, too. Inconclusive if the flag
+    reveals nothing.
     """
     queries = {*bench.world.queries(), *(key.tool for key in bench.armed.refused)}
     bench.expect_revealing()

@@ -87,13 +87,29 @@ def _schema(canary: str) -> dict[str, Any]:
 
 
 def is_sensible(world: World) -> bool:
-    """Whether each step of the world is legal at its place, has an effect, and can be proven."""
-    states = initial(world)
+    """Whether each step of the world is legal at its place, has an effect, and can be proven.
+
+    A refresh or restart must follow each added or changed tool, before any step names it.
+    """
+    states, unread = initial(world), set[ToolKey]()
     for step in world.steps:
-        if not _is_fit(world, states, step):
+        named = {ToolKey(step.server, name) for name in (*step.tools, step.call or "")}
+        if unread & named or not _is_fit(world, states, step):
             return False
         states = after(world, [step], states)
-    return True
+        unread = _unread_after(step, unread)
+    return not unread
+
+
+def _unread_after(step: Step, unread: Collection[ToolKey]) -> set[ToolKey]:
+    """Return which tools, added or changed, the target has not read again after this step.
+
+    `unread` are those before it.
+    """
+    if step.add is not None or step.change is not None:
+        name = step.change if step.add is None else step.add.name
+        return {*unread, ToolKey(step.server, name or "")}
+    return {key for key in unread if not step.restart and key.server != step.refresh}
 
 
 def _is_fit(world: World, states: States, step: Step) -> bool:

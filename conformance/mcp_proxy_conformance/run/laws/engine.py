@@ -22,7 +22,7 @@ Found = Mapping[tuple[str, tuple[str, ...]], Finding]
 """Findings by path and clauses."""
 CONFIRMED, LOOKED_AT = 2, 4
 """Repetitions that confirm a breach, and the most examples whose breach is repeated."""
-AT_ONCE = 2
+AT_ONCE = 4
 """Broken laws whose breaches are confirmed and shrunk at once."""
 SHRINK_S = 8.0
 """Seconds for shrinking the breaches of one law."""
@@ -185,7 +185,7 @@ class Laws(Generic[E]):
     def _concluded(self, law: str, trials: Sequence[Tried[E]]) -> _Settled:
         """Confirm and shrink the breaches of a law, once; wait for the result and return it.
 
-        Those of other laws known to be broken are begun at the same time, two laws at once. Without
+        Those of other laws known to be broken are begun at the same time, four at once. Without
         `again` nothing is confirmed: the smallest breach is returned.
         """
         if not self._examples.again:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.case import When
@@ -19,7 +20,14 @@ from mcp_proxy_conformance.discovery.laws.smaller_plans import size, smaller
 from mcp_proxy_conformance.discovery.laws.tours import tours
 from mcp_proxy_conformance.discovery.laws.worlds import built, recipes
 from mcp_proxy_conformance.discovery.laws.written_case import in_words, shows, written
-from mcp_proxy_conformance.run.laws.engine import CONFIRMED, FOLDER, Examples, Tried, run_again
+from mcp_proxy_conformance.run.laws.engine import (
+    CONFIRMED,
+    FOLDER,
+    LOOKED_AT,
+    Examples,
+    Tried,
+    run_again,
+)
 from mcp_proxy_conformance.run.laws.generation import drawn
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.started import Started
@@ -84,24 +92,44 @@ class GeneratedWorlds(Examples[Plan]):
         return [_tried(law, world) for world in played]
 
     def _all(self, law: str) -> list[PlayedWorld]:
-        """Play all worlds, once, and begin to repeat the smallest that breaks each law; return all.
+        """Play all worlds, once, and begin to repeat those that break a law; return all.
 
-        Unless set, the number of generated worlds is 4 for a target that needs over 2 s
-        until its first step, else 6.
+        Repeated are the first that breaks each law, as soon as it does, and then the smallest of
+        each law, at most `target.ahead` in all. Unless set, the number of generated worlds is 4 for
+        a target that needs over 2 s until its first step, else 6.
         """
         laws = self._played_for(law)
         if laws not in self._played:
             examples = self._options.examples
-            plans = self._plans(SLOW if examples is None else examples)
-            jobs = [self._crew.submit(self._play, plan, laws) for plan in plans]
+            jobs = self._begun(self._plans(SLOW if examples is None else examples), laws)
             if examples is None and jobs[0].result().ready <= SLOW_S:
-                more = self._plans(QUICK)[len(plans) :]
-                jobs += [self._crew.submit(self._play, plan, laws) for plan in more]
+                jobs += self._begun(self._plans(QUICK)[len(jobs) :], laws)
             played = self._played[laws] = [job.result() for job in jobs]
-            for name in {name: None for done in played for name in done.broken}:
-                broken = [_tried(name, done).example for done in played if name in done.broken]
-                self._begin_repeats(min(broken, key=size), laws)
+            names = dict.fromkeys(name for world in played for name in world.broken)
+            breaking = zip_longest(*(_breaking(name, played) for name in names))
+            for plan in islice(filter(None, chain.from_iterable(breaking)), self._target.ahead):
+                self._begin_repeats(plan, laws)
         return self._played[laws]
+
+    def _begun(self, plans: Sequence[Plan], laws: tuple[str, ...]) -> list[Future[PlayedWorld]]:
+        """Begin to play the plans for these laws; return their futures, in the same order.
+
+        The first world that breaks a law is repeated at once, while others are still played.
+        """
+        known = set[str]()
+
+        def repeat(job: Future[PlayedWorld]) -> None:
+            """Begin to repeat a world that was played, if no other broke one of its laws."""
+            if job.cancelled() or job.exception() is not None:
+                return
+            for name in [name for name in job.result().broken if name not in known]:
+                known.add(name)
+                self._begin_repeats(_tried(name, job.result()).example, laws)
+
+        jobs = [self._crew.submit(self._play, plan, laws) for plan in plans]
+        for job in jobs:
+            job.add_done_callback(repeat)
+        return jobs
 
     def _until_broken(self, law: str) -> list[PlayedWorld]:
         """Play worlds one by one until one breaks the law; return all that were played so far.
@@ -257,6 +285,20 @@ def _tried(law: str, played: PlayedWorld) -> Tried[Plan]:
         broken=played.clauses.get(law, set()),
         asked={} if broken is None else broken.findings.requests,
     )
+
+
+def _breaking(law: str, played: Iterable[PlayedWorld]) -> list[Plan]:
+    """Return the plans that break the law and a clause that no smaller one breaks, smallest first.
+
+    They are at most as many as are looked at.
+    """
+    trials = (_tried(law, world) for world in played if law in world.broken)
+    plans, known = list[Plan](), set[str]()
+    for trial in sorted(trials, key=lambda trial: size(trial.example)):
+        if not known.issuperset(trial.broken):
+            plans.append(trial.example)
+            known.update(trial.broken)
+    return plans[:LOOKED_AT]
 
 
 def _steps_of(request: When) -> list[Step]:

@@ -20,7 +20,7 @@ from xdist.workermanage import WorkerController
 
 from mcp_proxy_conformance.catalogue.resources import checks_dir
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.run.parallel.shares import GROWING, Share, gather, shares_in
+from mcp_proxy_conformance.run.parallel.shares import Share, gather, shares_in, writers
 from mcp_proxy_conformance.run.parallel.worker import SHARES, STOPPED, WORKERS
 from mcp_proxy_conformance.run.request import NAME
 from mcp_proxy_conformance.run.session import RunSession
@@ -190,18 +190,15 @@ class Controller:
         while (growing := self._growing()) and now < deadline:
             if now >= due:
                 due = now + REPEAT_S
-                for share in growing.values():
+                for pid in growing.values():
                     with contextlib.suppress(ProcessLookupError):
-                        os.kill(share, signal.SIGTERM)
+                        os.kill(pid, signal.SIGTERM)
             time.sleep(EVERY_S)
             now = time.monotonic()
 
     def _growing(self) -> dict[str, int]:
         """Return {worker: process id} of workers that still write their file and are not lost."""
-        names = {path.stem for path in self._folder.glob(f"*{GROWING}")} - self._lost.keys()
-        return {
-            n: share.pid for n, share in shares_in(self._folder).items() if n in names and share.pid
-        }
+        return {name: pid for name, pid in writers(self._folder).items() if name not in self._lost}
 
     def end(self) -> Report:
         """Gather the workers' results, write and return the report, end the subject, tidy up.

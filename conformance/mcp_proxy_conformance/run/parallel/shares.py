@@ -100,6 +100,18 @@ def shares_in(folder: Path) -> dict[str, Share]:
     return {path.stem: _read(_content(path).split(b"\n")) for path in paths}
 
 
+def writers(folder: Path) -> dict[str, int]:
+    """Return {name: process id} for the shares of a folder that are not finished.
+
+    Without those whose first line is not written yet.
+    """
+    pids = {}
+    for path in sorted(folder.glob(f"*{GROWING}")):
+        with suppress(FileNotFoundError), path.open("rb") as file:  # finished meanwhile
+            pids[path.stem] = _read([file.readline()]).pid
+    return {name: pid for name, pid in pids.items() if pid}
+
+
 def _content(path: Path) -> bytes:
     """Return the bytes of a share's file; if it is gone, those of its name with .jsonl.
 

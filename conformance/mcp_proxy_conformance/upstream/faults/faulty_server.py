@@ -113,7 +113,7 @@ class FaultyServer:
         return {**members, "url": self.url, "transport": "streamable-http", "headers": {}}
 
     def heal(self) -> None:
-        """Be healthy from now on, with attempts counted from 0; its log and token are kept.
+        """Be healthy from now on, with attempts counted from 0; its log and session token stay.
 
         ValueError for a fault in the connection that the loader was given.
         """
