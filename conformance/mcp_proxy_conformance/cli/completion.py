@@ -1,4 +1,4 @@
-"""`completion`: the script that completes our commands, options and ids in a shell."""
+"""`completion`: a shell's script that asks this program for its commands, options and ids."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class RelayBench:
 
         They are those that the relay declares, else invented ones.
         """
-        return self.facts.shown(number) or {AUTHORIZATION: USERS[number]}
+        return self.facts.client_headers(number) or {AUTHORIZATION: USERS[number]}
 
     @property
     def reaches_by_http(self) -> bool:

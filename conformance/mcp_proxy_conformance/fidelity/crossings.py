@@ -1,4 +1,8 @@
-"""Comparisons of server messages that belong to one client: progress, requests, logs, changes."""
+"""Comparisons of which client hears an upstream's message: its own, once, if declared; changes.
+
+With several clients: progress, requests, log levels, the answer beside a cancelled call. With one:
+two streams, undeclared notifications, changed tools. What a message says is compared in way_back.
+"""
 
 from __future__ import annotations
 

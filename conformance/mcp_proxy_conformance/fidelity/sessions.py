@@ -300,7 +300,7 @@ def _exchanged(
     It is sent with the credentials of the first (0) or second user, if the relay declares any.
     """
     headers = [("Accept", f"application/json, {STREAM}"), ("Content-Type", "application/json")]
-    headers += [*bench.facts.shown(user).items()]
+    headers += [*bench.facts.client_headers(user).items()]
     headers += [("MCP-Protocol-Version", client.revision), (SESSION_ID, client.session or "")]
     http = Http(client.url, bench.relay.transcript)
     try:
@@ -351,7 +351,7 @@ def _heard(
 
     headers = [("Accept", STREAM), ("MCP-Protocol-Version", client.revision)]
     headers += [(SESSION_ID, client.session)] if client.session else []
-    headers += [*bench.facts.shown(user).items(), *more]
+    headers += [*bench.facts.client_headers(user).items(), *more]
     http = Http(client.url, bench.relay.transcript)
 
     def listen() -> None:

@@ -214,7 +214,7 @@ class StartedRelay:
         ProtocolFault for the stateless era over another transport than streamable HTTP.
         """
         transport, url = self.target.transport, self.command_line.url
-        shown = self.target.facts.shown() | dict(headers)
+        shown = self.target.facts.client_headers() | dict(headers)
         if transport == "http":
             return self._client(url, shown, wire)
         if wire == "stateless":
@@ -232,10 +232,13 @@ class StartedRelay:
         )
 
     def stateless(self, side: Side) -> StatelessClient:
-        """Return a new client of 2026-07-28 on a way over HTTP, which the caller closes."""
+        """Return a new client of 2026-07-28 on a way over HTTP, which the caller closes.
+
+        Through the relay it sends the headers that authorize a client.
+        """
         if side is self.through:
             return StatelessClient(
-                self.command_line.url, self.transcript, self.target.facts.shown()
+                self.command_line.url, self.transcript, self.target.facts.client_headers()
             )
         return StatelessClient(side.server.url, self.transcript)
 
@@ -259,7 +262,7 @@ class StartedRelay:
         """Return a new transport of a client to a way; one over stdio has a relay of its own."""
         if side is not self.through:
             return OverHttp(side.server.url, self.transcript)
-        url, shown = self.command_line.url, self.target.facts.shown()
+        url, shown = self.command_line.url, self.target.facts.client_headers()
         if self.target.transport == "sse":
             return OverSse(url, self.transcript, shown)
         if self.target.transport == "http":

@@ -29,8 +29,8 @@ def pins(report: Report) -> list[str]:
     return lines
 
 
-def pinned(report: Report) -> list[str]:
-    """Return "TEXT for STATUS and STATUS" for each text accepted because it is pinned."""
+def accepted_texts(report: Report) -> list[str]:
+    """Return "TEXT for STATUS and STATUS" for each remediation text accepted as it is pinned."""
     statuses: dict[str, set[str]] = {}
     for result in report.results:
         for lock_text in result.pinned:

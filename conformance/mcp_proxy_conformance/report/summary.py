@@ -20,7 +20,7 @@ from mcp_proxy_conformance.report.phrases import (
     target_of,
     word,
 )
-from mcp_proxy_conformance.report.pins import pinned
+from mcp_proxy_conformance.report.pins import accepted_texts
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Verdict
 
 VERDICTS: tuple[Verdict, ...] = (
@@ -45,10 +45,11 @@ BY_EXIT = {0: "pass", 1: "fail", 4: "inconclusive"}
 
 
 def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -> list[Line]:
-    """Return the labelled lines before the last one, then the commands to run next.
+    """Return the labelled lines, then the commands to run next; `last` makes the line after.
 
-    They are broken at `columns` unless that is 0. Unless `is_verbose`, of a run that does not end
-    with 0 three advisory failures are named, and clauses not judged are only counted.
+    They are broken at `columns` unless that is 0. A run that does not end with 0 is shortened,
+    unless `is_verbose`: at most three advisory failures are named, and clauses that do not apply
+    are only counted if there are more than three reasons.
     """
     why = "see above" if is_verbose else "--verbose shows why"
     is_listed = is_verbose or report.exit == 0
@@ -63,8 +64,8 @@ def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -
         ("advisory", f"{aside}; they do not decide" if aside else ""),
         ("", f"{_some(advisory, IDS if is_listed else FEW)} {verb}; {why}" if advisory else ""),
         ("checks", _checks(report)),
-        *(("accepted", f"{text}, as the target file pins it") for text in pinned(report)),
-        *(("not judged", text) for text in _not_judged(report, whole=is_verbose)),
+        *(("accepted", f"{text}, as the target file pins it") for text in accepted_texts(report)),
+        *(("not judged", text) for text in _not_applicable(report, whole=is_verbose)),
         *([("logs", f"{logs}")] if logs.is_dir() else []),
     ]
     lines = [line for label, text in rows if text for line in _labelled(label, text, columns)]
@@ -141,7 +142,7 @@ def _in_words(counts: Counter[str]) -> str:
     return ", ".join(f"{counts[each]} {each.replace('_', ' ')}" for each in words if counts[each])
 
 
-def _not_judged(report: Report, *, whole: bool) -> list[str]:
+def _not_applicable(report: Report, *, whole: bool) -> list[str]:
     """Return "CLAUSES: reason" for each reason why required clauses do not apply.
 
     Those left out are not among them. More than three, in a run that does not end with 0, are

@@ -111,7 +111,7 @@ class Subject:
     def open(self, place: Place) -> Any:
         """Return the bench by which a check reaches the target; start the target if needed.
 
-        Raises AdapterError if there is no such target, or it did not start.
+        Raises AdapterError if it does not start, and whatever its preparation raised.
         """
         raise NotImplementedError
 

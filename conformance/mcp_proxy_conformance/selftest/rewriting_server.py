@@ -1,4 +1,4 @@
-"""Rewriting server between client and target, by which a wire mutant changes answers."""
+"""Adapter that puts a rewriting server before a target: a wire mutant changes its answers."""
 
 from __future__ import annotations
 

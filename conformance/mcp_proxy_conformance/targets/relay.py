@@ -73,7 +73,7 @@ class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     several: tuple[str, ...] = ()
     clients: tuple[str, ...] = ()
 
-    def shown(self, number: int = 0) -> dict[str, str]:
+    def client_headers(self, number: int = 0) -> dict[str, str]:
         """Return the headers by which a client is authorized as the first (0) or another user."""
         return {AUTHORIZATION: f"Bearer {self.clients[number]}"} if self.clients else {}
 

@@ -1,4 +1,4 @@
-"""Scripted MCP server behind a relay, with sessions: answers from data, HTTP and stdio, journal."""
+"""Scripted MCP server behind the relay under test, with sessions: answers from data, journal."""
 
 from __future__ import annotations
 

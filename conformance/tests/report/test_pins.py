@@ -9,7 +9,7 @@ import pytest
 from hand_written_endings import OPEN, result_of
 
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.pins import pinned, pins, quoted
+from mcp_proxy_conformance.report.pins import accepted_texts, pins, quoted
 
 CONFIG, USER = "disabled_by_config", "disabled_by_user"
 ODD = 'Ask "them"\n\x7f\u202e\U000e0041 \U0001f512 C:\\new'
@@ -56,4 +56,4 @@ def test_what_was_read_by_its_pin_is_listed_with_its_statuses() -> None:
     """`pinned` lists a text that was read by its pins once, quoted, with all of its statuses."""
     texts = [{"status": USER, "text": "b"}, {"status": CONFIG, "text": "b"}]
 
-    assert pinned(_report(pinned=[*texts, *texts])) == [f'"b" for {CONFIG} and {USER}']
+    assert accepted_texts(_report(pinned=[*texts, *texts])) == [f'"b" for {CONFIG} and {USER}']

@@ -102,7 +102,8 @@ def test_further_locks_do_not_move_a_config_denied_tool_to_a_users_reason(bench:
 def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Bench) -> None:
     """The entry of a server locked only by config contains no remedy for users.
 
-    No text in the entry has one of the target's own remedies for a user lock or reads like one.
+    No text in the entry has one of the target's own remedies for a lock that users can lift, or
+    reads like one.
     Inconclusive if no such server is listed, or no such remedy was seen.
     """
     servers, users = bench.list().servers, _users_texts(bench)
@@ -185,8 +186,8 @@ def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: B
 def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[str, str]:
     """Map texts in a server's entry that give a remedy for users to the reason why each is wrong.
 
-    Such a text contains one of `users`, the target's own texts for user locks, or reads like
-    one. Empty if there is none.
+    Such a text contains one of `users`, the target's own texts for locks that users can lift,
+    or reads like one. Empty if there is none.
     """
     own = dict.fromkeys(repeated(users, members), "the target's own text for a user lock")
     read = {text: _why_wrong(bench, text, users) for text in strings(members)}

@@ -179,7 +179,7 @@ def test_the_texts_for_config_and_user_locks_differ(bench: Bench) -> None:
 @requirement("FR-005.text~pairs")
 @on(MIXED)
 def test_the_texts_of_any_two_statuses_differ(bench: Bench) -> None:
-    """No two statuses share a text.
+    """No two statuses share a remediation text.
 
     Names in the texts are masked. Inconclusive if fewer than two statuses have a text.
     """
@@ -213,10 +213,10 @@ def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) ->
 @requirement("FR-005.class")
 @on(MIXED)
 def test_a_status_with_a_text_of_its_own_is_never_given_that_of_another(bench: Bench) -> None:
-    """A status that has several texts has none that is the only text of another status.
+    """A status with several remediation texts has none that is the only one of another status.
 
-    Names are masked. Only answers count in which all tools of the status have one lock each;
-    inconclusive if fewer than two statuses have a text.
+    Names are masked. Read are the remediation maps of answers in which all tools of the status have
+    one lock each; inconclusive if fewer than two statuses have a text.
     """
     texts = _texts_of_single_locks(bench)
     bench.require(len(texts) > 1, "fewer than 2 statuses had a text")

@@ -1,4 +1,7 @@
-"""Laws of calls: no locked tool is reached, no lock is changed, and refusals name the cause."""
+"""Laws that call tools: locked ones stay unreached and locked; refusals set config's lock apart.
+
+Each makes its calls on the running target of a Look, and records in Findings what it sees.
+"""
 
 from __future__ import annotations
 

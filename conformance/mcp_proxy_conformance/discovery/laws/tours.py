@@ -1,4 +1,4 @@
-"""Tours: the fixed plans that every run plays besides generated ones, with cases of each law."""
+"""Tours: three fixed plans that every run plays besides generated ones, so that laws have cases."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class GeneratedWorlds(Examples[Plan]):
 
         def repeat(job: Future[PlayedWorld]) -> None:
             """Begin to repeat a world that was played, if no other broke one of its laws."""
-            if job.cancelled() or job.exception() is not None:
+            if self._over or job.cancelled() or job.exception() is not None:
                 return
             for name in [name for name in job.result().broken if name not in known]:
                 known.add(name)

@@ -1,4 +1,4 @@
-"""A finding of `lint`: the place of a fault, the fault, and its repair."""
+"""A finding of `lint` in a case or another file of the suite: its place, the fault, the repair."""
 
 from __future__ import annotations
 
