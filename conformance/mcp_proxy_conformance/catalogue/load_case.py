@@ -1,4 +1,4 @@
-"""Load cases: JSON fixtures of one load of several servers, and the outcomes allowed."""
+"""Load cases: JSON fixtures of loading several servers' tools once, and the outcomes allowed."""
 
 from __future__ import annotations
 
@@ -226,7 +226,8 @@ CONTROLS: dict[str, Expected] = {
 def load_cases() -> tuple[LoadCase, ...]:
     """Return every shipped load case, in order of file name, read once.
 
-    Raises BadLoadCase for one that cannot be used.
+    In each a loader loads the tools of several servers. Raises BadLoadCase for one that cannot be
+    used.
     """
     return tuple(map(read, case_files("resilience")))
 

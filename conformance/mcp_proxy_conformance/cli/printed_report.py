@@ -1,4 +1,4 @@
-"""Printing of a report on the terminal: level of detail, colours, width."""
+"""Printing of a report on the terminal: level of detail, colours and width for its rendering."""
 
 from __future__ import annotations
 

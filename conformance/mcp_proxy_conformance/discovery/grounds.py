@@ -1,4 +1,7 @@
-"""Clauses that a tool's place in an answer (status, callable or absent) breaks or shows to hold."""
+"""Clauses that a tool's place in a discovery answer breaks or shows, by its locks and the flag.
+
+A place is a status, `callable` or `absent`; the flag is `include_disabled`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Request for a run: target, profile, selection of checks; the pytest options that make one."""
+"""Request for a run: target, profile, checks; made of pytest's options, which are added here."""
 
 from __future__ import annotations
 

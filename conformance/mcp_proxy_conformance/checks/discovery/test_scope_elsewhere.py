@@ -181,10 +181,10 @@ def _counted(bench: Bench) -> set[str]:
 @on(SCOPE, needs=("agents",))
 @each_agent
 def test_no_refusal_names_locked_tools_beyond_the_scope(bench: Bench, agent: str) -> None:
-    """The refusal of an agent's call names no locked tool of other servers but the one called.
+    """The refusal of an agent's call has no name or planted text of a locked tool beyond its scope.
 
-    Tools beyond the scope, and names that no tool has on any server, are called over every
-    surface. Inconclusive if no lock beyond the scope took effect.
+    What the call itself names does not count. Tools beyond the scope, and names that no tool has on
+    any server, are called in every way. Inconclusive if no lock beyond the scope took effect.
     """
     view = scoped(bench, agent)
     hidden = [k for k in bench.armed.refused if k.server in beyond(SCOPE, agent)]
@@ -192,11 +192,15 @@ def test_no_refusal_names_locked_tools_beyond_the_scope(bench: Bench, agent: str
     near = [ToolKey(server, f"{hidden[0].tool[:-1]}x") for server in bench.started.servers]
     ways = range(len(bench.surface.calls))
 
-    calls = [view.call(key, surface=way) for way in ways for key in (*hidden[:4], *near)]
+    calls = {
+        f"{key} in way {way}": view.call(key, surface=way)
+        for way in ways
+        for key in (*hidden[:4], *near)
+    }
 
     named = {
-        str(c.key): _locked_names(bench, agent, c.reply.raw.decode("utf-8", "replace"), str(c.key))
-        for c in calls
+        made: _locked_names(bench, agent, c.reply.raw.decode("utf-8", "replace"), str(c.key))
+        for made, c in calls.items()
         if not c.reached
     }
     assert {call: names for call, names in named.items() if names} == {}

@@ -1,4 +1,4 @@
-"""Two steps from a note or rejection, by the flag that it names, to the remedy: SC-002, SC-006."""
+"""From a note or refusal, by one query with `include_disabled`, to the remedy: SC-002, SC-006."""
 
 from __future__ import annotations
 

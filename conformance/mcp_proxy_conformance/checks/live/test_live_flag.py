@@ -1,4 +1,4 @@
-"""The flag at a live endpoint: published, accepted, and without effect unless true."""
+"""The flag at an endpoint that its user runs: published, accepted, without effect unless true."""
 
 from __future__ import annotations
 

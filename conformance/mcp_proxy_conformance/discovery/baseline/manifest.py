@@ -157,6 +157,6 @@ def _body(kept: Kept, folder: Path) -> Body:
             f"{folder / kept.file} was changed after it was recorded; record it again"
         )
     try:
-        return parsed(raw, kept.phase)
+        return parsed(raw, phase=kept.phase)
     except BadBody as error:
         raise BadBaseline(f"{folder / kept.file}: {error}; record it again") from None

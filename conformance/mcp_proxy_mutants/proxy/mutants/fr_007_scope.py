@@ -434,6 +434,27 @@ def _listing_siblings(gateway: Gateway) -> None:
     decide(gateway, unknown=unknown)
 
 
+def _listing_siblings_to_readers(gateway: Gateway) -> None:
+    """In the answer to `call_tool_read` of a tool beyond the scope, name that server's tools."""
+
+    async def reply(
+        agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+    ) -> Json:
+        """Return the usual reply; the refusal of such a call ends with the names of the tools."""
+        answer, params = await respond(), message.get("params") or {}
+        if params.get("name") != "call_tool_read" or not answer["result"].get("isError"):
+            return answer
+        server = str(params["arguments"].get("name")).partition(":")[0]
+        if std.scope(agent, server, "call"):
+            return answer
+        names = [facts.tool.name for facts in gateway.known().get(server, ())]
+        (item,) = answer["result"]["content"]
+        named = item | {"text": f"{item['text']} Known there: {names}."}
+        return answer | {"result": answer["result"] | {"content": [named]}}
+
+    decide(gateway, reply=reply)
+
+
 def _inspected(
     view: Callable[[str, Sequence[Facts]], Json | str],
 ) -> Callable[[Gateway], None]:
@@ -580,6 +601,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "The refusal of a call beyond the scope names that server's locked tools.",
         "FR-007.hidden",
         swap=_listing_siblings,
+    ),
+    mutant(
+        "refusal-by-one-way-names-siblings",
+        "The refusal of a read call beyond the scope names that server's tools.",
+        "FR-007.hidden",
+        swap=_listing_siblings_to_readers,
     ),
     mutant(
         "inspection-counts-beyond-the-scope",
