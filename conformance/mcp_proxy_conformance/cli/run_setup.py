@@ -23,8 +23,10 @@ from mcp_proxy_conformance.verdict.redaction import inert
 
 PROCESSES = "MCP_PROXY_CONFORMANCE_PROCESSES"
 """The environment's variable for the default of -n."""
-UNDIVIDED = ("loader", "relay")
-"""Kinds of target whose run has one process, and no quick part."""
+WHOLE = ("loader", "relay")
+"""Kinds of target whose run has no quick part."""
+UNDIVIDED = ("loader",)
+"""Kinds of target whose run has one process."""
 MOST = 10
 """Workers of a run by default, at most: more of them make a busy machine's targets slow."""
 
@@ -90,14 +92,14 @@ def alone_in(out: Path) -> Iterator[None]:
 
 def expect_part(run: Mapping[str, Any], kind: str) -> None:
     """Raise BadTarget if --quick is set and this kind of target has no quick part."""
-    if run["quick"] and kind in UNDIVIDED:
+    if run["quick"] and kind in WHOLE:
         raise BadTarget(f"--quick is a part of a proxy's run; choose a {kind}'s with --only")
 
 
 def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
     """Return the number of a run's worker processes, as a text; None to run in this process.
 
-    It is that of -n or of the environment. By default a whole run of a proxy has one per
+    It is that of -n or of the environment. By default a whole run of a proxy or relay has one per
     processor for the reference, five for the real Go proxy, else two, at most ten; other runs
     have none. Raises BadTarget if the environment's is not a number from 1 to 9999 or `auto`.
     """

@@ -37,6 +37,13 @@ class RelayPool:
         with self._lock:
             self._ahead.append((given, self._starting(given)))
 
+    def expect(self, given: Relayed) -> None:
+        """Begin to start a relay in front of that data, unless one of it waits to be taken."""
+        with self._lock:
+            waiting = [*(each for each, _ in self._ahead), *(relay.given for relay in self._idle)]
+            if not any(each is given for each in waiting):
+                self._ahead.append((given, self._starting(given)))
+
     def take(self, given: Relayed, *, new: bool = False) -> tuple[StartedRelay, bool]:
         """Return (a relay in front of that data, whether it is new), started if there is none.
 

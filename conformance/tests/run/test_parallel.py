@@ -263,6 +263,19 @@ def test_a_worker_whose_targets_do_not_start_is_reported(tmp_path: Path) -> None
     assert (final["exit"], {result["blame"] for result in errors}) == (3, {"adapter"})
 
 
+@pytest.mark.proof(parts=2)
+def test_a_relay_is_judged_in_three_processes_as_in_one(tmp_path: Path) -> None:
+    """A whole run of the bundled relay, `-n 3`, has the verdicts of `-n 1`, and exits with 0."""
+    runs = [
+        (done(tmp_path / number, (*RUN, "relay", "-n", number, "--out=out")).returncode,
+         {clause["id"]: clause["verdict"] for clause in report(tmp_path / number)["clauses"]})
+        for number in ("1", "3")
+    ]  # fmt: skip
+
+    assert runs[0] == runs[1]
+    assert runs[0][0] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -83,7 +83,6 @@ class DrivenRelay(Subject):
     """
 
     reuses = True
-    indivisible = "one relay serves all checks of a stage; leave -n out"
     target: RelayTarget
 
     def __init__(
@@ -159,6 +158,13 @@ class DrivenRelay(Subject):
         every = {id(given): given for given in self._given.values()}
         self._coming = [given for key, given in every.items() if key not in ahead]
         self._start_ahead()
+
+    def soon(self, places: Sequence[Place]) -> None:
+        """Begin to start relays for these places, unless one in front of the same data is there."""
+        for place in places:
+            given = given_at(place.world)
+            if not any(relay.given is given for relay in self._started.values()):
+                self._pool.expect(given)
 
     def is_early(self, place: Place) -> bool:
         """Whether the check of a place takes long, on a relay of its own."""
