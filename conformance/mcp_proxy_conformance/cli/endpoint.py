@@ -93,10 +93,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option(
     "--wire",
-    type=click.Choice(["auto", "handshake", "stateless"]),
+    type=click.Choice(["auto", "handshake", "stateless", "sse"]),
     default="auto",
     show_default=True,
-    help="Revisions of MCP to use: with a handshake, or stateless; auto tries both.",
+    help="Revisions of MCP to use: with a handshake, or stateless; auto tries both. sse is the"
+    " HTTP+SSE transport of 2024-11-05; --url is then that of the stream.",
 )
 @click.option("--insecure", is_flag=True, help="Accept any certificate.")
 @click.option("--ca", type=_FILE, help="Certificates to trust instead of the system's.")
@@ -206,7 +207,7 @@ def _endpoint(
         rate=inner["rate"],
         within_s=within_s,
         answer_s=inner["answer_timeout"],
-        wire=cast("Literal['auto', 'handshake', 'stateless']", inner["wire"]),
+        wire=cast("Literal['auto', 'handshake', 'stateless', 'sse']", inner["wire"]),
         dialing=Dialing(insecure=inner["insecure"], ca=ca, proxied=inner["use_proxy"], redirects=3),
         secrets=secrets | frozenset(credentials(headers=[headers, *agents.values()])),
     )

@@ -46,7 +46,7 @@ class EventStream:
         for header, value in headers.items():
             check_header(header, value)
         self.revision = ""
-        self.fault: Unreachable | ProtocolFault | None = None
+        self.fault: Exception | None = None
         self._url, self._transcript = url, transcript
         self._own, self._take, self._dialing = headers, take, dialing
         self._http = Http(url, transcript, dialing)
@@ -61,6 +61,7 @@ class EventStream:
         Raises:
             Unreachable: It cannot be opened, ends, or names none in `timeout` seconds.
             ProtocolFault: The answer is not an event stream, or the endpoint is of another origin.
+            Exception: Whatever the transcript or `take` raised.
         """
         self._thread = threading.Thread(target=self._run, args=(timeout + SLACK_S,), daemon=True)
         self._thread.start()
@@ -104,7 +105,7 @@ class EventStream:
             with contextlib.closing(events):
                 for event, received in events:
                     self._take_event(event, received)
-        except (Unreachable, ProtocolFault) as fault:
+        except Exception as fault:  # noqa: BLE001 - raised again for whoever waits
             self.fault = fault
         finally:
             self._is_settled.set()

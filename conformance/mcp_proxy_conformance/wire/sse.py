@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mcp_proxy_conformance.wire import jsonrpc
 from mcp_proxy_conformance.wire.awaited_answer import Awaited
+from mcp_proxy_conformance.wire.connection import DIRECT, Dialing
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.deadline import Deadline, Overdue
 from mcp_proxy_conformance.wire.event_stream import EventStream
@@ -30,9 +31,12 @@ class SseClient(Conversation):
         headers: Mapping[str, str] | None = None,
         timeout: float = 10.0,
         name: str = "mcp-proxy-conformance",
+        dialing: Dialing = DIRECT,
     ) -> None:
         """Connect to nothing yet; `url` is that of the stream, the rest as for `Client`."""
-        self._posts = Posts(url, transcript=transcript, headers=dict(headers or {}), name=name)
+        self._posts = Posts(
+            url, transcript=transcript, headers=dict(headers or {}), name=name, dialing=dialing
+        )
         super().__init__(self._posts, timeout)
 
     @property
@@ -46,14 +50,19 @@ class Posts:
     """Carrier that posts each message, and hears all others on one stream, opened on first use."""
 
     def __init__(
-        self, url: str, *, transcript: Transcript, headers: Mapping[str, str], name: str
-    ) -> None:
-        """Keep how the stream is opened; the first message opens it."""
+        self, url: str, *, transcript: Transcript, headers: Mapping[str, str], name: str,
+        dialing: Dialing,
+    ) -> None:  # fmt: skip
+        """Keep how the stream is opened; the first message opens it.
+
+        Raises ValueError for an unusable URL or header.
+        """
         self.name = name
         self.revision = ""
-        self._url, self._transcript, self._own = url, transcript, headers
+        self._url, self._transcript, self._own, self._dialing = url, transcript, headers, dialing
         self._heard: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._stream: EventStream | None = None
+        self._made()
         self._late: set[int | str | None] = set()
 
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
@@ -113,13 +122,17 @@ class Posts:
         try:
             if self._stream is None:
                 self._heard = queue.SimpleQueue()
-                self._stream = EventStream(self._url, self._transcript, self._own, self._heard.put)
+                self._stream = self._made()
                 self._stream.open(deadline.left())
             while not self._heard.empty():
                 self._hear(deadline)
             return self._stream.post(body, note=note, timeout=deadline.left())
         except Overdue as error:
             raise Unreachable(self._url, "send", str(error), deadline.spent()) from None
+
+    def _made(self) -> EventStream:
+        """Return a stream that is not open yet; ValueError for an unusable URL or header."""
+        return EventStream(self._url, self._transcript, self._own, self._heard.put, self._dialing)
 
     def _hear(self, deadline: Deadline) -> Message:
         """Return the next message of the stream; raises Unreachable without one, or its fault."""

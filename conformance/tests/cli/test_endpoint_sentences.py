@@ -160,12 +160,12 @@ def test_a_redirect_is_named(location: str, shown: str) -> None:
 def test_the_older_transport_is_named() -> None:
     """An endpoint whose GET stream begins with the event `endpoint` ends the run with 3.
 
-    The sentence names the HTTP+SSE transport, and asks for a streamable HTTP endpoint.
+    The sentence names the HTTP+SSE transport, and the option by which it is judged.
     """
     result = look(old_stream(b"event: endpoint\ndata: /messages?id=1\n\n"))
 
     assert (result.exit_code, "the HTTP+SSE transport of 2024-11-05" in result.stdout) == (3, True)
-    assert "give the URL of its streamable HTTP endpoint" in result.stdout
+    assert "give --wire sse, or the URL of its streamable HTTP endpoint" in result.stdout
 
 
 @pytest.mark.parametrize("first", [b"data: {}\n\n", b"", b": only a comment\n\n"])

@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ from mcp_proxy_conformance.discovery.live.live_bench import UNSEEN
 from mcp_proxy_conformance.selftest.live_trial import EXPECTED, started_with_locks
 from mcp_proxy_conformance.targets.description import describe
 from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.process import Spawned
 from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_mutants.relay.mutants.sessions import USERS
 
 FAST = ["--rate", "10000"]
 LISTING = ["--listing", 'upstream_servers={"operation":"list"}']
@@ -70,6 +73,19 @@ def calls(started: Started) -> int:
     return sum(upstream.calls() for upstream in started.servers.values())
 
 
+@pytest.fixture
+def stream(started: Started, tmp_path: Path) -> Iterator[str]:
+    """Yield the URL of the event stream of a relay that serves the reference over HTTP+SSE."""
+    words = (sys.executable, "-m", "mcp_proxy_mutants.relay", "relay-serves-sse")
+    command = (*words, "--upstream-url", started.access.url)
+    relay = Spawned(command, env=dict(os.environ), log=tmp_path / "relay.log")
+    try:
+        line = relay.first_line(time.monotonic() + 20)
+        yield json.loads(line)["url"].removesuffix("/mcp") + "/sse"
+    finally:
+        relay.end()
+
+
 @pytest.mark.parametrize("member", ["disabled", "remediation", "note", "counts"])
 def test_a_member_under_another_name_is_asked_for(
     started: Started, tmp_path: Path, member: str
@@ -103,6 +119,28 @@ def test_every_clause_is_observed_within_the_budget(
     assert "conformant" not in printed
     assert report["target"]["name"] == "mcp-proxy-reference"
     assert calls(started) == 0
+
+
+def test_an_endpoint_of_the_older_transport_is_judged(
+    started: Started, stream: str, tmp_path: Path
+) -> None:
+    """With --wire sse, the locked reference is judged over HTTP+SSE as over streamable HTTP.
+
+    The relay that serves it so wants a token.
+
+    Without the option the run ends with 3 and names it; at a URL without a stream, --wire sse ends
+    it with 3, too.
+    """
+    _, usual, _ = run(tmp_path / "usual", "--url", started.access.url)
+    token = ("--header", f"Authorization: Bearer {USERS[0]}")
+    code, report, _ = run(tmp_path / "sse", "--url", stream, "--wire", "sse", *token)
+    without, _, advice = run(tmp_path / "without", "--url", stream)
+    wrong, _, sentence = run(tmp_path / "wrong", "--url", started.access.url, "--wire", "sse")
+
+    assert (code, verdicts(report)) == (0, verdicts(usual))
+    assert report["target"]["wire"].endswith(" (sse)")
+    assert (without, "give --wire sse, or the URL" in advice) == (3, True)
+    assert (wrong, "does not serve HTTP+SSE" in sentence) == (3, True)
 
 
 @pytest.mark.parametrize(

@@ -105,14 +105,19 @@ def test_a_proxy_without_the_feature_is_incomplete_or_violated(
 
 @pytest.mark.parametrize("name", ["pypi-mcp-proxy", "npm-mcp-proxy", "supergateway-sse"])
 def test_the_older_transport_of_a_published_proxy_is_named(name: str, others: Strangers) -> None:
-    """The HTTP+SSE path of a published proxy exits with 3; the sentence names that transport."""
+    """The HTTP+SSE path of a published proxy exits with 3; the sentence names that transport.
+
+    With --wire sse, its tools are listed.
+    """
     stranger = others[name]
 
     output = stranger.look("/sse", *stranger.options)
+    listed = stranger.look("/sse", *stranger.options, "--wire", "sse")
 
-    what = f"{stranger.origin}/sse speaks the HTTP+SSE transport of 2024-11-05, which is not"
-    advice = "give the URL of its streamable HTTP endpoint, or have it serve one"
-    assert output == f"{what} supported; {advice}\nexit 3"
+    what = f"{stranger.origin}/sse speaks the HTTP+SSE transport of 2024-11-05"
+    advice = "give --wire sse, or the URL of its streamable HTTP endpoint"
+    assert output == f"{what}; {advice}\nexit 3"
+    assert "(tools: add, find_tools)" in listed
 
 
 def test_a_trailing_slash_too_many_is_followed(others: Strangers) -> None:

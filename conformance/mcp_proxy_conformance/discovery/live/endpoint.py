@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
 from mcp_proxy_conformance.catalogue.bounded import read_toml
@@ -50,7 +50,7 @@ class Endpoint:
     rate: float = 20.0
     within_s: float = 600.0
     answer_s: float = 10.0
-    wire: Wire = "auto"
+    wire: Wire | Literal["sse"] = "auto"
     dialing: Dialing = field(default_factory=lambda: Dialing(redirects=3))
     secrets: frozenset[str] = frozenset()
     file: Path | None = None

@@ -64,6 +64,8 @@ def first_look(talk: Talk) -> Offered | Outcome:
             return _broken(
                 f"{place} completed the handshake, but its tools cannot be listed: {error}"
             )
+        if talk.endpoint.wire == "sse" and error.kind in ("http", "stream"):
+            return _broken(_no_stream(place, error))
         return _broken(_no_handshake(place, error, lambda: _is_old(talk)))
     tool = next((entry for entry in tools if entry.get("name") == name), None)
     if tool is None:
@@ -142,6 +144,16 @@ def _is_old(talk: Talk) -> bool:
         return False
 
 
+def _no_stream(url: str, fault: ProtocolFault) -> str:
+    """Return a sentence on an event stream that cannot be opened, with the repair."""
+    if fault.status in (*FORBIDDEN, *BUSY):
+        return _no_handshake(url, fault, lambda: False)
+    return (
+        f"{url} does not serve HTTP+SSE: {fault}; "
+        "give the URL of its event stream, or leave --wire sse out"
+    )
+
+
 def _no_handshake(url: str, fault: ProtocolFault, opens_old: Callable[[], bool]) -> str:
     """Return a sentence on a failed handshake, by its status or fault, with the repair.
 
@@ -163,8 +175,8 @@ def _no_handshake(url: str, fault: ProtocolFault, opens_old: Callable[[], bool])
         return f"{url} redirects to {place} (HTTP {status}), {why}; give the URL that it leads to"
     if status in NO_POST and opens_old():
         return (
-            f"{url} speaks the HTTP+SSE transport of 2024-11-05, which is not supported; "
-            "give the URL of its streamable HTTP endpoint, or have it serve one"
+            f"{url} speaks the HTTP+SSE transport of 2024-11-05; "
+            "give --wire sse, or the URL of its streamable HTTP endpoint"
         )
     if status in NO_PATH and fault.kind == "http":
         return (

@@ -27,6 +27,7 @@ from mcp_proxy_conformance.wire.client import FORBIDDEN, Client
 from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable
 from mcp_proxy_conformance.wire.reply import ToolReply
 from mcp_proxy_conformance.wire.revisions import METHOD_NOT_FOUND
+from mcp_proxy_conformance.wire.sse import SseClient
 from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -113,7 +114,7 @@ class Talk:
         """
         self.endpoint, self.budget, self.transcript, self.who = endpoint, budget, transcript, who
         self.widest: int | None = WIDEST
-        self.conversation: Client | StdioClient
+        self.conversation: Client | SseClient | StdioClient
         if endpoint.stdio:
             self.conversation = StdioClient(
                 endpoint.stdio, env=os.environ, transcript=transcript, timeout=endpoint.answer_s
@@ -125,14 +126,23 @@ class Talk:
             replaced = {name.lower() for name in endpoint.agents[who]}
             headers = {n: v for n, v in headers.items() if n.lower() not in replaced}
             headers |= endpoint.agents[who]
-        self.conversation = Client(
-            endpoint.url,
-            headers=headers,
-            transcript=transcript,
-            wire=endpoint.wire,
-            timeout=endpoint.answer_s,
-            dialing=endpoint.dialing,
-        )
+        if endpoint.wire == "sse":
+            self.conversation = SseClient(
+                endpoint.url,
+                headers=headers,
+                transcript=transcript,
+                timeout=endpoint.answer_s,
+                dialing=endpoint.dialing,
+            )
+        else:
+            self.conversation = Client(
+                endpoint.url,
+                headers=headers,
+                transcript=transcript,
+                wire=endpoint.wire,
+                timeout=endpoint.answer_s,
+                dialing=endpoint.dialing,
+            )
         self._watch()
 
     def _watch(self) -> None:
