@@ -92,7 +92,8 @@ class Stoppers:
     def foretell(self, case: LoadCase) -> str:
         """Return a sentence on why a load of this case would stop the loader; "" if it need not.
 
-        In a case about I4.bounded only kinds that were tried count.
+        Kinds of servers that were not tried count by others that were, but not in a case about
+        I4.bounded.
         """
         for server in case.servers():
             for behaviour in reached(server, case.given.max_attempts):

@@ -113,9 +113,10 @@ def bare(server: str, name: str) -> str:
 
 
 def is_of(entry: Entry, key: ToolKey) -> bool:
-    """Whether an entry may belong to the tool of that key, by its bare or qualified name.
+    """Whether an entry may belong to the tool of that key, by its name.
 
-    One without a server member may belong to any server.
+    That is the tool's, alone or with the server's name before or after it. An entry without a
+    server member may belong to any server.
     """
     server = entry.members.get("server", key.server)
     return server == key.server and key.tool in (entry.name, bare(key.server, entry.name))

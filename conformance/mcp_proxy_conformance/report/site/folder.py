@@ -268,7 +268,11 @@ def _expect_own_target(place: str, members: dict[str, Any], report: Report) -> N
 
 
 def _facts(place: str, text: str, report: Report, build: str) -> dict[str, str]:
-    """Return the facts of REPRODUCE.md; raises BadRecord if one is missing or not the report's."""
+    """Return the facts of REPRODUCE.md.
+
+    Raises BadRecord if one is missing, the suite's version is not the report's, or the target's is
+    not `build`, the name of the folder.
+    """
     facts = {name: value.strip().strip("`") for name, value in _FACT.findall(text) if name in FACTS}
     for name in FACTS:
         if name not in facts:
