@@ -215,7 +215,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     if not (cited := clauses_of(pyfuncitem)):  # a user's own check
         return show_pytest(pyfuncitem, ending, run)
     ending = with_breaches_of_schemas(ending, cited, run.state.broken)
-    conclusion = run.found(ending, cited)
+    conclusion = run.conclusion_of(ending, cited)
     pyfuncitem.stash[ENDING] = ending, conclusion
     return show_pytest(pyfuncitem, as_found(ending, conclusion), run)
 

@@ -77,34 +77,34 @@ def read(data: bytes) -> Message:
 
 def members_of(text: str) -> dict[str, str]:
     """Return the members of a JSON object, each as it is written; {} for any other JSON value."""
-    found: dict[str, str] = {}
+    members: dict[str, str] = {}
     at = _after(text, 0)
     if text[at : at + 1] != "{":
-        return found
+        return members
     at = _after(text, at + 1)
     while text[at] != "}":
         name, at = _DECODER.raw_decode(text, at)
         at = _after(text, _after(text, at) + 1)
         _, end = _DECODER.raw_decode(text, at)
-        found[name] = text[at:end]
+        members[name] = text[at:end]
         at = _after(text, end)
         at = _after(text, at + 1) if text[at] == "," else at
-    return found
+    return members
 
 
 def items_of(text: str) -> list[str]:
     """Return the items of a JSON list, each as it is written; [] for any other JSON value."""
-    found: list[str] = []
+    items: list[str] = []
     at = _after(text, 0)
     if text[at : at + 1] != "[":
-        return found
+        return items
     at = _after(text, at + 1)
     while text[at] != "]":
         _, end = _DECODER.raw_decode(text, at)
-        found.append(text[at:end])
+        items.append(text[at:end])
         at = _after(text, end)
         at = _after(text, at + 1) if text[at] == "," else at
-    return found
+    return items
 
 
 def text_of(members: Mapping[str, str]) -> str:

@@ -232,10 +232,10 @@ class Bridge:
             self._stated[CAPABILITIES] = declared
             self._stated[META + "clientInfo"] = sent.members("params").get("clientInfo", "{}")
             asked = message.of({"id": sent.id or "", "method": '"server/discover"'})
-            found = await self._final(asked, stream)
-            if "result" not in found.members():
-                return found
-            greeting = json.loads(found.members()["result"])
+            discovery = await self._final(asked, stream)
+            if "result" not in discovery.members():
+                return discovery
+            greeting = json.loads(discovery.members()["result"])
             version = sent.params.get("protocolVersion")
             meta = greeting.get("_meta", {})
             offers = greeting.get("capabilities", {})
@@ -312,12 +312,12 @@ async def versions_of(upstream: Upstream) -> Sequence[str]:
     meta = message.text_of({VERSION: json.dumps(STATELESS), CAPABILITIES: "{}"})
     params = message.text_of({"_meta": meta})
     asked = message.of({"id": '"probe"', "method": '"server/discover"', "params": params})
-    found: Sequence[str] = ()
+    versions: Sequence[str] = ()
     with suppress(TimeoutError, Silent):
         async with asyncio.timeout(PROBED_S), aclosing(upstream.ask(asked)) as work:
             async for came in work:
-                found = json.loads(came.members("result").get("supportedVersions", "[]"))
-    return found if STATELESS in found else ()
+                versions = json.loads(came.members("result").get("supportedVersions", "[]"))
+    return versions if STATELESS in versions else ()
 
 
 def _restored(sent: Message, came: Message) -> Message | None:

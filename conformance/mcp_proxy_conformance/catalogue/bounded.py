@@ -72,7 +72,7 @@ def toml(text: str) -> dict[str, Any]:
 
     Dots in quotes, in comments or in numbers are not counted.
     """
-    without = _QUOTED_OR_COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+    without = _QUOTED_OR_COMMENT.sub(lambda match: "\n" * match[0].count("\n"), text)
     for number, line in enumerate(without.split("\n"), 1):
         if any(piece.count(".") >= MOST_PARTS for piece in _BETWEEN_KEYS.split(line)):
             raise ValueError(f"the key on line {number} has more than {MOST_PARTS} parts")

@@ -160,8 +160,8 @@ def _changes(observed: Any, allowed: Any) -> list[tuple[list[str], Any, Any]]:
     tree = DeepDiff(allowed, observed, view="tree", threshold_to_diff_deeper=0)
     paths = [
         ([str(step) for step in change.path(output_format="list")], change)
-        for found in tree.values()
-        for change in found
+        for changes in tree.values()
+        for change in changes
     ]
     paths.sort(key=lambda each: each[0])
     return [(path, side(change.t2), side(change.t1)) for path, change in paths]

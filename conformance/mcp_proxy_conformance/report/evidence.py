@@ -68,10 +68,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Guilty:
-    """A message to look at, and the observed text in it; `found` is empty if it is not there."""
+    """A message to look at, and the observed text in it; `observed` is empty if it is not there."""
 
     place: str
-    found: str
+    observed: str
 
 
 def read(result: Result) -> Evidence:
@@ -84,10 +84,10 @@ def read(result: Result) -> Evidence:
     )
 
 
-def _facts(found: Iterable[Difference]) -> Iterator[Fact]:
+def _facts(ungrouped: Iterable[Difference]) -> Iterator[Fact]:
     """Yield a Fact for each distinct (observed, allowed) pair, with all its places, in order."""
     groups: dict[tuple[str, str], list[str]] = {}
-    for difference in found:
+    for difference in ungrouped:
         groups.setdefault((difference.observed, difference.allowed), []).append(difference.path)
     for (observed, allowed), paths in groups.items():
         places = tuple(filter(None, dict.fromkeys(paths)))
@@ -238,7 +238,7 @@ def exchange(result: Result, messages: Mapping[str, ReportedMessage]) -> ShownMe
 
     They are at most two if none is guilty; the rest is counted.
     """
-    observed = {culprit.place: culprit.found for culprit in guilty(result, messages)}
+    observed = {culprit.place: culprit.observed for culprit in guilty(result, messages)}
     rows = [
         _row(number, place, messages[place], observed.get(place))
         for number, place in enumerate(result.messages, 1)

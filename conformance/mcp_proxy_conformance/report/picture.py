@@ -134,16 +134,16 @@ class _Evidence:
         `row` is the id of its row, "" beside the grid; `hidden`: another cell of that row
         that it needs did not pass. None if nothing is demanded of it.
         """
-        found = [
+        demanded = [
             judged
             for basis in every
             for clause in basis.clauses
             if (judged := self._judged(clause, basis, row, hidden=hidden)) is not None
         ]
-        if not found:
+        if not demanded:
             return None
-        verdict = min((judged.verdict for judged in found), key=WORST_FIRST.index)
-        worst = [judged for judged in found if judged.verdict == verdict]
+        verdict = min((judged.verdict for judged in demanded), key=WORST_FIRST.index)
+        worst = [judged for judged in demanded if judged.verdict == verdict]
         results = {result.name: result for judged in worst for result in judged.results}
         return Cell(
             name=name,

@@ -72,8 +72,8 @@ def report_of(raw: bytes, path: Path) -> Report:
                 raise BadReport(f"{path} {EDITED}: {unlike}; {AGAIN}")
             if "causes" in document:
                 return report
-            found = causes(report.clauses, report.results)
-            return msgspec.structs.replace(report, causes=found)
+            root_causes = causes(report.clauses, report.results)
+            return msgspec.structs.replace(report, causes=root_causes)
     problem = " ".join(inert(fault).split())
     raise BadReport(f"{path} is not a valid report: {problem}; {AGAIN}")
 

@@ -93,8 +93,8 @@ COUNTED = ("clauses", "advisory", "checks")
 def _verdicts(text: str) -> tuple[Span, ...]:
     """Return the spans of numbers with a verdict in a text, like `3 fail`."""
     words = "|".join(COLOURS)
-    found = re.finditer(rf"\b\d+ ({words})\b", text)
-    return tuple(Span(match.start(), match.end(), match[1]) for match in found)
+    matches = re.finditer(rf"\b\d+ ({words})\b", text)
+    return tuple(Span(match.start(), match.end(), match[1]) for match in matches)
 
 
 def _unrepeated(lines: list[Line]) -> Iterator[Line]:

@@ -175,9 +175,9 @@ def render(
     known = _known_failures(report) if detail != "quiet" else []
     room = SCREEN - height([*known, *end], columns)
     if is_verbose:
-        found = [] if _is_single(report) else cause_list(report, columns=columns, room=None)
+        cause_lines = [] if _is_single(report) else cause_list(report, columns=columns, room=None)
         before = [*worlds(report), *checks(report), *clauses(report), *advisories(report)]
-        lines = [*before, *found, *listed, *known]
+        lines = [*before, *cause_lines, *listed, *known]
     elif height(listed, columns) <= room or _is_single(report):
         lines = [*listed, *known]
     else:

@@ -80,8 +80,10 @@ class Ending:
         """
         if self.verdict != "fail":
             return ()
-        found = self._findings(cited)
-        return tuple(about(finding, self.states) for finding in found) if self.states else found
+        findings = self._findings(cited)
+        return (
+            tuple(about(finding, self.states) for finding in findings) if self.states else findings
+        )
 
     def _findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
         """Return the comparison's findings or, without any, one for a misshapen answer.

@@ -173,7 +173,7 @@ def _share(report: Report, part: Part) -> Share:
         for at in sorted(results.keys() | stages.keys())
     ]
     states = {name: getattr(part, name) for name in PartEnd.__struct_fields__}
-    return Share(found=tuple(entries), ended=PartEnd(**states))
+    return Share(checks=tuple(entries), ended=PartEnd(**states))
 
 
 def _result(result: Result, timing: Json) -> Result:

@@ -152,11 +152,11 @@ class RunSession:
     ) -> Result:  # fmt: skip
         """Add a check's result, and the messages it rests on, to the state; return the result.
 
-        `conclusion` is what `found` returned; if None, `found` is called here. `seconds` is how
-        long the check took. A failure that the file of known failures lists becomes `waived`.
+        `conclusion` is what `conclusion_of` returned; if None, that is called here. `seconds` is
+        how long the check took. A failure that the file of known failures lists becomes `waived`.
         """
         cited_clauses = clauses_of(item)
-        conclusion = conclusion or self.found(ending, cited_clauses)
+        conclusion = conclusion or self.conclusion_of(ending, cited_clauses)
         rests = self.subject.rests(place, ending)
         ending = rests.ending
         self.state.wire = self.state.wire or self.subject.wire
@@ -194,7 +194,7 @@ class RunSession:
         self.state.results.append(waived(result, self.request.deviations))
         return self.state.results[-1]
 
-    def found(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Conclusion:
+    def conclusion_of(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Conclusion:
         """Return what a check's ending shows of the profile's clauses: broken, open or observed.
 
         The conclusion is about clauses of the check's own level, required or advisory, and about a

@@ -28,22 +28,22 @@ LATE, LATE_S = 2.0, 2.0
 def kinds(places: Sequence[Place | None]) -> list[Kind]:
     """Return the kind of each check, by its place and whether it is the first check there."""
     known: set[str] = set()
-    found: list[Kind] = []
+    kind_of_each: list[Kind] = []
     for place in places:
         name = place.name if place is not None else ""
         first = name not in known
         known.add(name)
         if name == proxy.GENERATED.id:
-            found.append("worlds" if first else "law")
+            kind_of_each.append("worlds" if first else "law")
         elif name == loader.GENERATED.id:
-            found.append("loads" if first else "law")
+            kind_of_each.append("loads" if first else "law")
         elif place is not None and not place.world.servers:
-            found.append("load")
+            kind_of_each.append("load")
         elif place is not None and place.fresh:
-            found.append("fresh")
+            kind_of_each.append("fresh")
         else:
-            found.append("stage" if first else "later")
-    return found
+            kind_of_each.append("stage" if first else "later")
+    return kind_of_each
 
 
 class TimeLeft:

@@ -126,7 +126,7 @@ def _target(base: Standing) -> Document:
 
     Its `not_passed` has the check, case and verdict of each result that did not pass.
     """
-    target, verdicts = base.make(), base.found
+    target, verdicts = base.make(), base.verdicts
     return {
         "kind": target.kind,
         "capabilities": sorted(target.capabilities),

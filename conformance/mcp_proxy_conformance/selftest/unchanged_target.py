@@ -34,13 +34,13 @@ class Standing:
     """
 
     make: Callable[[], Target]
-    found: Verdicts
+    verdicts: Verdicts
     seconds: float
 
     @property
     def without(self) -> frozenset[tuple[str, str | None]]:
         """The checks that do not pass, as (name, case or None): they can show nothing."""
-        return frozenset((result["check"], result["case"]) for result in self.found.results)
+        return frozenset((result["check"], result["case"]) for result in self.verdicts.results)
 
     @property
     def row(self) -> MatrixRow:
@@ -49,15 +49,15 @@ class Standing:
         Its cell is `acquitted` for exit 0, `violated`, with the failing required checks,
         for 1, else `incomplete`.
         """
-        failed = dict.fromkeys(result["check"] for result in self.found.failed())
+        failed = dict.fromkeys(result["check"] for result in self.verdicts.failed())
         return MatrixRow(
             id=UNCHANGED.id,
             kind="target",
             text=UNCHANGED.text,
             clauses=(),
-            cell=CELLS.get(self.found.exit, "incomplete"),
+            cell=CELLS.get(self.verdicts.exit, "incomplete"),
             by=tuple(failed),
-            reason=self.found.why if self.found.exit else "",
+            reason=self.verdicts.why if self.verdicts.exit else "",
             seconds=round(self.seconds, 2),
         )
 
@@ -67,7 +67,9 @@ class Standing:
         Only a check that passes on the unchanged target can show what a mutant changed.
         """
         wanted = set(clauses)
-        able = [r for r in self.found.every if r["level"] == "required" and r["verdict"] == "pass"]
+        able = [
+            r for r in self.verdicts.every if r["level"] == "required" and r["verdict"] == "pass"
+        ]
         return list(dict.fromkeys(r["check"] for r in able if wanted & set(r["clauses"])))
 
     def blindness(self, clauses: Iterable[str]) -> str:
@@ -75,7 +77,7 @@ class Standing:
         wanted = set(clauses)
         if self.able_to_convict(wanted):
             return ""
-        reason = next(self._silent(wanted), f"none was run; {self.found.why}")
+        reason = next(self._silent(wanted), f"none was run; {self.verdicts.why}")
         return f"no check of its clauses passes on the unchanged target: {reason}"
 
     def doubt(self, clauses: Iterable[str]) -> str:
@@ -94,7 +96,7 @@ class Standing:
 
         `doubtful` skips those that are not applicable, unless a capability is not declared.
         """
-        for result in sorted(self.found.results, key=lambda r: WORST_FIRST.index(r["verdict"])):
+        for result in sorted(self.verdicts.results, key=lambda r: WORST_FIRST.index(r["verdict"])):
             reason = first_line(result["reason"])
             lawful = result["verdict"] == "not_applicable" and result["cause"] != "not_declared"
             if (
@@ -121,4 +123,4 @@ def standing(make: Callable[[], Target], folder: Path) -> Standing:
     (outcome,) = forked(work, [UNCHANGED], folder, at_once=1, limit_s=WHOLE_S)
     if outcome.value is None:
         raise NotTried(f"the unchanged target could not be tried: {outcome.failure}")
-    return Standing(make=make, found=outcome.value, seconds=outcome.seconds)
+    return Standing(make=make, verdicts=outcome.value, seconds=outcome.seconds)

@@ -84,8 +84,8 @@ def stored(folder: Path, traces: Traces) -> Places:
             name = masked(path, folder)
             for place, content, counts in _contents(path, raw):
                 digest = hashlib.sha256(content).digest() if counts else b""
-                found = _traces_in(content, traces)
-                places.setdefault(f"{name}{place}", []).append(Stored(digest=digest, traces=found))
+                held = _traces_in(content, traces)
+                places.setdefault(f"{name}{place}", []).append(Stored(digest=digest, traces=held))
     return {place: _joined(parts) for place, parts in places.items()}
 
 
@@ -164,10 +164,10 @@ def _of_table(rows: sqlite3.Connection, table: str) -> Iterator[tuple[str, bytes
     At most 50,000 rows are read.
     """
     quoted = '"' + table.replace('"', '""') + '"'
-    found = rows.execute(f"select * from {quoted} limit {MOST_ROWS}")  # noqa: S608 - its own name
-    names = [column[0] for column in found.description]
+    cursor = rows.execute(f"select * from {quoted} limit {MOST_ROWS}")  # noqa: S608 - its own name
+    names = [column[0] for column in cursor.description]
     columns: list[list[bytes]] = [[] for _ in names]
-    for row in found:
+    for row in cursor:
         for cells, value in zip(columns, row, strict=True):
             cells.append(value if isinstance(value, bytes) else str(value).encode())
     for name, cells in zip(names, columns, strict=True):
@@ -176,11 +176,11 @@ def _of_table(rows: sqlite3.Connection, table: str) -> Iterator[tuple[str, bytes
 
 def _traces_in(content: bytes, traces: Traces) -> frozenset[str]:
     """Return the names of the traces that occur in the content, plain or decompressed."""
-    found: set[str] = set()
+    names: set[str] = set()
     for part in (content, *_unpacked(content)):
         lowered = part.lower()
-        found |= {name for name, trace in traces.items() if trace.occurs_in(part, lowered)}
-    return frozenset(found)
+        names |= {name for name, trace in traces.items() if trace.occurs_in(part, lowered)}
+    return frozenset(names)
 
 
 def _unpacked(content: bytes) -> Iterator[bytes]:

@@ -155,10 +155,10 @@ def causes(clauses: Sequence[ClauseVerdict], results: Sequence[Result]) -> list[
     opens = [result for result in firm if result.verdict == "inconclusive"]
     unsettled = follow(groups, opens)
     verdicts = {clause.id: clause.verdict for clause in clauses}
-    found = [_of_group(group, order, verdicts) for group in groups]
-    found.sort(key=partial(_gravity, order))
+    of_groups = [_of_group(group, order, verdicts) for group in groups]
+    of_groups.sort(key=partial(_gravity, order))
     errors = [result for result in firm if result.verdict == "error"]
-    return _numbered([*found, *same_reason(errors), *same_reason(unsettled)])
+    return _numbered([*of_groups, *same_reason(errors), *same_reason(unsettled)])
 
 
 def _gravity(order: Mapping[str, int], cause: RootCause) -> tuple[bool, int, int, int]:
@@ -472,15 +472,15 @@ def follow(groups: Sequence[_Group], opens: Sequence[Result]) -> list[Result]:
     known = [(group, group.clauses) for group in groups]
     for result in opens:
         needs = {*result.needs}
-        found = [(group, sum(clauses[c] for c in needs)) for group, clauses in known]
-        if not any(number for _, number in found):
+        scored = [(group, sum(clauses[c] for c in needs)) for group, clauses in known]
+        if not any(number for _, number in scored):
             own = {*result.clauses}
-            found = [
+            scored = [
                 (group, sum(clauses[clause] for clause in own))
                 for group, clauses in known
                 if own and own <= clauses.keys()
             ]
-        best = max(found, key=lambda pair: pair[1], default=None)
+        best = max(scored, key=lambda pair: pair[1], default=None)
         if best is not None and best[1]:
             best[0].opens.append(result)
         else:
@@ -577,11 +577,11 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-def _numbered(found: Iterable[RootCause]) -> list[RootCause]:
+def _numbered(ranked: Iterable[RootCause]) -> list[RootCause]:
     """Return the causes with distinct ids: further ones of an id get a number, from 2."""
     seen = Counter[str]()
     unique = []
-    for cause in found:
+    for cause in ranked:
         seen[cause.id] += 1
         number = seen[cause.id]
         unique.append(

@@ -68,14 +68,14 @@ class Resuming(Front):
 
     def _number(self, session: str, stream: int, blocks: Sequence[bytes]) -> Sequence[bytes]:
         """Return the bytes of events, with ids in those that have data, which are kept."""
-        found = []
+        events = []
         for block in blocks:
             lines = block
             if b"data:" in block:
                 lines = b"id: %d\n" % len(self._sent) + block
                 self._sent.append(Numbered(session, stream, lines))
-            found.append(lines + b"\n\n")
-        return found
+            events.append(lines + b"\n\n")
+        return events
 
 
 class Endless(Front):

@@ -19,7 +19,7 @@ def text(value: str, **members: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("allowed", "observed", "found"),
+    ("allowed", "observed", "partners"),
     [
         ([IMAGE], [text(""), IMAGE], [IMAGE]),
         ([IMAGE], [text("[image]")], []),
@@ -40,7 +40,7 @@ def text(value: str, **members: Any) -> dict[str, Any]:
     ],
 )
 def test_items_correspond_by_type_and_order(
-    allowed: list[Any], observed: list[Any], found: list[Any] | None
+    allowed: list[Any], observed: list[Any], partners: list[Any] | None
 ) -> None:
     """`counterparts` pairs items by type and order, and leaves items out that were added.
 
@@ -50,8 +50,8 @@ def test_items_correspond_by_type_and_order(
 
     wanted = (
         None
-        if found is None
-        else [observed[each] if isinstance(each, int) else each for each in found]
+        if partners is None
+        else [observed[each] if isinstance(each, int) else each for each in partners]
     )
     assert (None if shown is None else plain(shown)) == wanted
 

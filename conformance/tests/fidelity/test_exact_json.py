@@ -8,7 +8,9 @@ from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.exact_json import Difference, differences, read
 
 
-def found(allowed: bytes, observed: bytes, *, additions: bool = False) -> list[Difference]:
+def differences_between(
+    allowed: bytes, observed: bytes, *, additions: bool = False
+) -> list[Difference]:
     """Return the differences between two JSON documents, given as bytes.
 
     With `additions`, members that only `observed` has are none.
@@ -35,7 +37,7 @@ def test_values_of_equal_meaning_do_not_differ(allowed: bytes, observed: bytes) 
 
     Nor do decimal fractions that are the same double.
     """
-    assert found(allowed, observed) == []
+    assert differences_between(allowed, observed) == []
 
 
 @pytest.mark.parametrize(
@@ -56,21 +58,21 @@ def test_values_of_equal_meaning_do_not_differ(allowed: bytes, observed: bytes) 
 )
 def test_other_values_differ_by_kind(allowed: bytes, observed: bytes, kind: str) -> None:
     """A difference has a kind: integer, number, text, member (missing), or other."""
-    assert [each.kind for each in found(allowed, observed)] == [kind]
+    assert [each.kind for each in differences_between(allowed, observed)] == [kind]
 
 
 def test_a_difference_has_its_path_and_both_sides() -> None:
     """A difference has the path of the innermost value that differs, and both sides as written."""
     allowed, observed = b'{"rows":[{"n":1.50}]}', b'{"rows":[{"n":2}]}'
 
-    assert found(allowed, observed) == [
+    assert differences_between(allowed, observed) == [
         Difference(path="rows[0].n", allowed="1.50", observed="2", kind="number")
     ]
 
 
 def test_further_members_may_be_no_difference() -> None:
     """With `additions`, members that only the observed document has are no difference."""
-    assert found(b'{"a":{}}', b'{"a":{"b":1},"c":2}', additions=True) == []
+    assert differences_between(b'{"a":{}}', b'{"a":{"b":1},"c":2}', additions=True) == []
 
 
 def test_tokens_are_compared_as_they_are_written() -> None:

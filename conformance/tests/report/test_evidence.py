@@ -61,9 +61,9 @@ ASKED_LAST = exchanges(
 
 def test_the_answer_that_was_compared_is_quoted() -> None:
     """If a finding names its message, only that message is quoted, not the last answer."""
-    found = Finding(path="locked entries", clauses=("FR-006.cap",), observed=10, message="s/2")
+    finding = Finding(path="locked entries", clauses=("FR-006.cap",), observed=10, message="s/2")
 
-    assert quoted(ASKED_LAST, found) == ["s/2"]
+    assert quoted(ASKED_LAST, finding) == ["s/2"]
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ SECRET = "x1" * 12
 
 def refused(folder: Path) -> str:
     """Return the sentence of the BadRecord that reading this folder as a record must raise."""
-    with pytest.raises(BadRecord) as found:
+    with pytest.raises(BadRecord) as refusal:
         read_record(folder)
-    return str(found.value)
+    return str(refusal.value)
 
 
 def _edit_verdict(report: Json) -> None:

@@ -29,9 +29,9 @@ SENTENCE = "A tool that the user disabled is never revealed by include_disabled.
 
 def absent(check: str, clause_id: str) -> Json:
     """Return a failure of this check on that clause: a user-locked tool is absent."""
-    found = {"path": "status of forge:drop", "clauses": [clause_id], "allowed": "disabled_by_user",
-             "observed": "absent", "about": LOCKED}  # fmt: skip
-    return result_of(check, [clause_id], findings=[found], evidence=[], reason="not there")
+    absence = {"path": "status of forge:drop", "clauses": [clause_id], "observed": "absent",
+               "allowed": "disabled_by_user", "about": LOCKED}  # fmt: skip
+    return result_of(check, [clause_id], findings=[absence], evidence=[], reason="not there")
 
 
 def run(*results: Json) -> Json:

@@ -145,8 +145,8 @@ def test_each_difference_has_its_place_and_both_sides() -> None:
 
     Other evidence is quoted as it is.
     """
-    found = [finding("disabled_by_user", "disabled_by_config", "status of forge:drop")]
-    members = {"findings": found, "evidence": ["a world of two tools"]}
+    findings = [finding("disabled_by_user", "disabled_by_config", "status of forge:drop")]
+    members = {"findings": findings, "evidence": ["a world of two tools"]}
     page = unescape(html.render(typed(failing_report(message_of("received", "{}"), **members))))
 
     assert "<dt>where</dt><dd><mark><code>status of forge:drop</code></mark></dd>" in page
@@ -162,10 +162,10 @@ def test_the_message_that_holds_what_was_observed_is_marked() -> None:
     """
     inner = r'{"jsonrpc":"2.0","result":{"text":"{\"map\":\"ask the \\\"user\\\"\"}"}}'
     first, second = message_of("sent", '{"id":1}'), message_of("sent", '{"id":2}')
-    found = [finding('ask the "user"', None, "map")]
+    findings = [finding('ask the "user"', None, "map")]
     page = unescape(
         html.render(
-            typed(failing_report(first, message_of("received", inner), second, findings=found))
+            typed(failing_report(first, message_of("received", inner), second, findings=findings))
         )
     )
 
@@ -180,8 +180,8 @@ def test_what_was_observed_is_shown_wherever_it_is_in_a_body() -> None:
     The page says that the rest is left out.
     """
     body = "x" * 9000 + "ask the user" + "y" * 9000
-    found = [finding("ask the user", None, "map")]
-    page = html.render(typed(failing_report(message_of("received", body), findings=found)))
+    findings = [finding("ask the user", None, "map")]
+    page = html.render(typed(failing_report(message_of("received", body), findings=findings)))
 
     assert f"<pre>… {'x' * 300}<mark>ask the user</mark>yyy" in page
     assert "The rest of the body is not on this page." in page
@@ -201,8 +201,8 @@ def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
     The others are counted.
     """
     many = [message_of("received", f'"word {number}"') for number in range(100)]
-    found = [finding('word 7"', None, "x")]
-    words = Page(html.render(typed(failing_report(*many, findings=found)))).words
+    findings = [finding('word 7"', None, "x")]
+    words = Page(html.render(typed(failing_report(*many, findings=findings)))).words
 
     assert "100 messages, in order; look at number 8 first" in words
     assert "8. target → suite" in words
@@ -215,8 +215,8 @@ def test_equal_differences_are_one_fact() -> None:
 
     Six of their places are listed.
     """
-    found = [finding("absent", "listed", f"/mcp, call {number}") for number in range(6)] * 2
-    report_of_many = failing_report(message_of("received", "{}"), findings=found, evidence=[])
+    findings = [finding("absent", "listed", f"/mcp, call {number}") for number in range(6)] * 2
+    report_of_many = failing_report(message_of("received", "{}"), findings=findings, evidence=[])
     page = unescape(html.render(typed(report_of_many)))
 
     assert page.count("<dt>observed</dt><dd><code>absent</code></dd>") == 1

@@ -321,8 +321,8 @@ def test_breaches_of_two_laws_are_repeated_at_once(tmp_path: Path) -> None:
             """Return one trial, in which `LAW.broken`, a clause of this law's name, is broken."""
             clauses: tuple[str, ...] = (f"{law}.broken",)
             finding = Finding(path=law, clauses=clauses, allowed="kept", observed="broken")
-            found = {(law, clauses): finding}
-            return [Tried(example=plan, found=found, observed=Counter(), broken=clauses)]
+            findings = {(law, clauses): finding}
+            return [Tried(example=plan, found=findings, observed=Counter(), broken=clauses)]
 
         def broken(self) -> list[str]:
             """Return the names of both laws."""

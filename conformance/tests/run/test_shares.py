@@ -88,8 +88,8 @@ def test_shares_come_together_in_the_order_of_the_run() -> None:
     numbers = gather(
         run,
         [
-            Share(found=(crowd_check(2, "a"), crowd_check(3, "a"))),
-            Share(found=(crowd_check(1, "b"),)),
+            Share(checks=(crowd_check(2, "a"), crowd_check(3, "a"))),
+            Share(checks=(crowd_check(1, "b"),)),
         ],
     )
 
@@ -120,7 +120,9 @@ def test_a_check_that_two_workers_ran_counts_once() -> None:
     """Of a check in the shares of two workers, only the first result is kept."""
     run = RunState()
 
-    gather(run, [Share(found=(crowd_check(1, "first"),)), Share(found=(crowd_check(1, "again"),))])
+    gather(
+        run, [Share(checks=(crowd_check(1, "first"),)), Share(checks=(crowd_check(1, "again"),))]
+    )
 
     assert [result.reason for result in run.results] == ["first"]
 
@@ -130,7 +132,7 @@ def test_credentials_of_every_worker_are_taken_out_of_every_message() -> None:
     run = RunState()
     other = crowd_check(2, "b", "k3y-of-one")
 
-    gather(run, [Share(found=(crowd_check(1, "a", "k3y-of-one"),)), Share(found=(other,))])
+    gather(run, [Share(checks=(crowd_check(1, "a", "k3y-of-one"),)), Share(checks=(other,))])
 
     messages = reported(run)["messages"]
     assert {message["headers"]["Via"] for message in messages.values()} == {"for (redacted)"}
@@ -152,7 +154,7 @@ def test_what_was_written_before_an_end_is_read(tmp_path: Path) -> None:
     shares = shares_in(tmp_path)
 
     assert [share.pid for share in shares.values()] == [7, 7]
-    assert [[check.at for check in share.found] for share in shares.values()] == [[1], [1]]
+    assert [[check.at for check in share.checks] for share in shares.values()] == [[1], [1]]
     assert [share.ended for share in shares.values()] == [PartEnd(cut_short="why"), None]
 
 

@@ -27,7 +27,7 @@ def finding(*clauses: str, path: str = "", state: Sequence[str] = (), **members:
 
 def failed(check: str, *findings: Finding, **members: Any) -> Result:
     """Return a failed result with these findings; its clauses are all that they break."""
-    clauses = dict.fromkeys(clause for found in findings for clause in found.clauses)
+    clauses = dict.fromkeys(clause for finding in findings for clause in finding.clauses)
     return result(check, "fail", *clauses, findings=findings, **members)
 
 

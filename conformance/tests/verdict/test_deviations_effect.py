@@ -86,7 +86,7 @@ BOTH = result("fail", "ROB.flag", "ROB.query")
 
 
 @pytest.mark.parametrize(
-    ("found", "ids", "verdict"),
+    ("judged", "ids", "verdict"),
     [
         (FAILS, ["ROB.flag"], "waived"),
         (FAILS, ["ROB.query"], "fail"),
@@ -111,13 +111,13 @@ BOTH = result("fail", "ROB.flag", "ROB.query")
     ],
 )
 def test_only_a_failure_that_is_named_whole_is_waived(
-    found: Result, ids: list[str], verdict: str
+    judged: Result, ids: list[str], verdict: str
 ) -> None:
     """A failure is waived if its check, its case or all of its clauses are named by deviations.
 
     Other verdicts, advisory results and failures of the suite's own clauses are not changed.
     """
-    counted = waived(found, [deviation(wanted) for wanted in ids])
+    counted = waived(judged, [deviation(wanted) for wanted in ids])
 
     assert counted.verdict == verdict
 

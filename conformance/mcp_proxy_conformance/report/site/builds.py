@@ -187,8 +187,8 @@ def version_key(name: str, date: str = "") -> tuple[object, ...]:
         return (False, date, name)
     plain, _, built = text.partition("+")
     plain = _PREFIX.sub("", plain, count=1)
-    found = _RELEASE.match(plain)
-    release, rest = (found[0], plain[found.end() :]) if found else ("", plain)
+    match = _RELEASE.match(plain)
+    release, rest = (match[0], plain[match.end() :]) if match else ("", plain)
     word = next(iter(re.findall(r"[a-z]+", rest)), "")
     stage = STAGES.get(word, 3) if rest.strip("._-") else 5
     return (True, _parts(release), stage, _parts(rest), _parts(built), name)

@@ -82,7 +82,7 @@ def _folders(folder: Path, place: str, beside: tuple[str, ...] = ()) -> list[os.
 
     Raises BadRecord for links, files, names that no page can have, and names that differ in case.
     """
-    found: dict[str, os.DirEntry[str]] = {}
+    by_lower_name: dict[str, os.DirEntry[str]] = {}
     for entry in _entries(folder, place):
         if entry.name.startswith(".") or (entry.name in beside and not entry.is_symlink()):
             continue
@@ -95,10 +95,10 @@ def _folders(folder: Path, place: str, beside: tuple[str, ...] = ()) -> list[os.
             raise BadRecord(
                 where, "no page can have this name", "use letters, digits and . _ + - (at most 80)"
             )
-        other = found.setdefault(entry.name.lower(), entry)
+        other = by_lower_name.setdefault(entry.name.lower(), entry)
         if other is not entry:
             raise BadRecord(where, f"{other.name} differs in case alone", "rename one of them")
-    return list(found.values())
+    return list(by_lower_name.values())
 
 
 def _entries(folder: Path, place: str) -> list[os.DirEntry[str]]:
@@ -221,8 +221,8 @@ def _expect_nothing_secret(
     shown = {**texts, REPORT: unescaped}
     command = " ".join(command_of(report))
     for name, text in (*shown.items(), (REPORT, command)):
-        if found := secret_of(text, prose=name == REPLY or text is unescaped):
-            raise BadRecord(f"{place}/{name}", f"it has {found}", out)
+        if secret := secret_of(text, prose=name == REPLY or text is unescaped):
+            raise BadRecord(f"{place}/{name}", f"it has {secret}", out)
     if name := secret_header(report):
         raise BadRecord(f"{place}/{REPORT}", f"it has a value of the header {name}", out)
     if name := secret_member(members):

@@ -91,8 +91,8 @@ def moving(builds: Sequence[Build]) -> list[Moving]:
     known = {clause.id: clause.level for build in builds for clause in build.report.clauses}
     rows = []
     for clause_id, level in known.items():
-        found = [build.clause(clause_id) for build in builds]
-        verdicts = tuple(None if clause is None else clause.verdict for clause in found)
+        clauses = [build.clause(clause_id) for build in builds]
+        verdicts = tuple(None if clause is None else clause.verdict for clause in clauses)
         if len(set(verdicts) - {None}) > 1:
             rows.append(Moving(clause_id, level, verdicts))
     return rows

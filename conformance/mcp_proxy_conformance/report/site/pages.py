@@ -221,8 +221,8 @@ def _failure(build: Build, clause: str) -> Failure | None:
 
 def _verdict(build: Build, clause: str) -> Verdict | None:
     """Return a build's verdict on a clause; None if its run was not asked."""
-    found = build.clause(clause)
-    return None if found is None else found.verdict
+    entry = build.clause(clause)
+    return None if entry is None else entry.verdict
 
 
 def _place(build: Build, clause: str) -> str:

@@ -70,7 +70,7 @@ def _positions(clause_id: str, level: str, record: Record) -> Positions:
     Builds that it does not apply to are `undeclared` if they do not declare a capability that it
     needs, otherwise `elsewhere`.
     """
-    found = [
+    asked = [
         (build, clause)
         for build in record.newest
         if (clause := build.clause(clause_id)) is not None
@@ -78,19 +78,19 @@ def _positions(clause_id: str, level: str, record: Record) -> Positions:
     return Positions(
         clause=clause_id,
         level=level,
-        passes=tuple(build for build, clause in found if clause.verdict == "pass"),
-        fails=tuple(build for build, clause in found if clause.verdict in ("fail", "waived")),
+        passes=tuple(build for build, clause in asked if clause.verdict == "pass"),
+        fails=tuple(build for build, clause in asked if clause.verdict in ("fail", "waived")),
         undeclared=tuple(
             build
-            for build, clause in found
+            for build, clause in asked
             if clause.verdict == "not_applicable" and clause.cause == "not_declared"
         ),
         unsettled=tuple(
-            build for build, clause in found if clause.verdict in ("inconclusive", "error")
+            build for build, clause in asked if clause.verdict in ("inconclusive", "error")
         ),
         elsewhere=tuple(
             build
-            for build, clause in found
+            for build, clause in asked
             if clause.verdict == "not_applicable" and clause.cause != "not_declared"
         ),
     )

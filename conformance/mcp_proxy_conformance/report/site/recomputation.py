@@ -144,7 +144,9 @@ def _of_levels(report: Report, own: Profile) -> str:
 
 def _of_clause(clause: ClauseVerdict, report: Report) -> str:
     """Return how a clause contradicts its results or the catalogue; "" if it does not."""
-    verdicts = [found for result in report.results if (found := result.of(clause.id)) is not None]
+    verdicts = [
+        verdict for result in report.results if (verdict := result.of(clause.id)) is not None
+    ]
     due = worst(verdicts)
     if clause.results != len(verdicts):
         return f"{clause.id} counts {clause.results} results, and {len(verdicts)} mention it"

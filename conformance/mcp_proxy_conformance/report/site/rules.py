@@ -24,8 +24,8 @@ def rules() -> Markup:
 
 def _blocks(text: str) -> Iterator[Markup]:
     """Yield each block of a Markdown text as HTML."""
-    for found in _BLOCKS.finditer(text):
-        code, block = found["code"], (found["text"] or "").strip()
+    for match in _BLOCKS.finditer(text):
+        code, block = match["code"], (match["text"] or "").strip()
         if code is not None:
             yield Markup("<pre>{}</pre>").format(code.rstrip())
         elif title := _TITLE.fullmatch(block):

@@ -85,20 +85,20 @@ def secret_of(text: str, *, prose: bool = False) -> str:
         if pattern.search(text):
             return noun
     lower = text.lower()  # which is searched faster than without regard to case
-    for found in _HEADER.finditer(lower):
-        if _is_value(found, prose=prose):
-            return f"a value of the header {found['name']}"
-    for found in _ASSIGNED.finditer(lower):
-        if not _is_ours(found) and _is_literal(found["value"] or found["quoted"]):
-            return f"a secret value named {found['name']}"
-    if any(_is_value(found, prose=True) for found in _BEARER.finditer(lower)):
+    for header in _HEADER.finditer(lower):
+        if _is_value(header, prose=prose):
+            return f"a value of the header {header['name']}"
+    for assignment in _ASSIGNED.finditer(lower):
+        if not _is_ours(assignment) and _is_literal(assignment["value"] or assignment["quoted"]):
+            return f"a secret value named {assignment['name']}"
+    if any(_is_value(bearer, prose=True) for bearer in _BEARER.finditer(lower)):
         return "a bearer token"
-    if any(_is_random(found["value"]) or not prose for found in _USER.finditer(lower)):
+    if any(_is_random(user["value"]) or not prose for user in _USER.finditer(lower)):
         return "a token in a URL"
-    for found in _BESIDE.finditer(lower):
-        is_meant = found["option"] or not (prose or _is_ours(found))
-        if is_meant and _is_value(found, prose=prose):
-            return f"a secret value named {found['name'] or found['option']}"
+    for pair in _BESIDE.finditer(lower):
+        is_meant = pair["option"] or not (prose or _is_ours(pair))
+        if is_meant and _is_value(pair, prose=prose):
+            return f"a secret value named {pair['name'] or pair['option']}"
     return ""
 
 
@@ -141,20 +141,20 @@ def _members(members: dict[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield from _members({name: inner})
 
 
-def _is_ours(found: re.Match[str]) -> bool:
+def _is_ours(match: re.Match[str]) -> bool:
     """Whether a name is one of the protocol's own, such as progressToken, not that of a secret."""
-    return bool(_HARMLESS.search(found.string[max(0, found.start() - LONG) : found.start()]))
+    return bool(_HARMLESS.search(match.string[max(0, match.start() - LONG) : match.start()]))
 
 
-def _is_value(found: re.Match[str], *, prose: bool) -> bool:
+def _is_value(match: re.Match[str], *, prose: bool) -> bool:
     """Whether the group `value` of a match is a credential.
 
     In prose, and where more text follows on its line, it must look random; at the end of a line it
     only has to be long enough without its placeholders.
     """
-    if prose or not _END.match(found.string, found.end("value")):
-        return _is_random(found["value"])
-    return _is_literal(found["value"])
+    if prose or not _END.match(match.string, match.end("value")):
+        return _is_random(match["value"])
+    return _is_literal(match["value"])
 
 
 def _is_random(value: str) -> bool:

@@ -95,10 +95,10 @@ class GeneratedLoads(Examples[LoadCase]):
         if readable and not any(load.unmet for load in several):
             compared = LAWS[law].judge(case, several, self._declared)
         signals = {server.server_id: server.signal for server in case.given.servers}
-        found = [about(finding, signals) for finding in compared.findings]
+        findings = [about(finding, signals) for finding in compared.findings]
         return Tried(
             example=case,
-            found={(finding.path, finding.clauses): finding for finding in found},
+            found={(finding.path, finding.clauses): finding for finding in findings},
             observed=compared.observed,
             broken=compared.broken,
             is_answered=readable,

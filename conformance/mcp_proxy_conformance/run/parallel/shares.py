@@ -68,7 +68,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     places: dict[str, str] = {}
     long: tuple[str, ...] = ()
     shard: Shard | None = None
-    found: tuple[CheckResults, ...] = ()
+    checks: tuple[CheckResults, ...] = ()
     ended: PartEnd | None = None
 
 
@@ -136,7 +136,7 @@ def _read(lines: Iterable[bytes]) -> Share:
                 case PartEnd() as ended:
                     share = msgspec.structs.replace(share, ended=ended)
                 case entry:
-                    share = msgspec.structs.replace(share, found=(*share.found, entry))
+                    share = msgspec.structs.replace(share, checks=(*share.checks, entry))
     return share
 
 
@@ -168,7 +168,7 @@ def gather(run: RunState, shares: Sequence[Share]) -> frozenset[int]:
 
 def _in_order(shares: Sequence[Share]) -> list[tuple[int, CheckResults]]:
     """Return (index of the share, entry) for all entries, in the order of their checks."""
-    entries = [(number, entry) for number, share in enumerate(shares) for entry in share.found]
+    entries = [(number, entry) for number, share in enumerate(shares) for entry in share.checks]
     return sorted(entries, key=lambda pair: (pair[1].at, pair[0]))
 
 

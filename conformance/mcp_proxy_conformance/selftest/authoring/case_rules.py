@@ -76,24 +76,24 @@ def case_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     world = known.stages.get(case.given.stage)
     if world is None:
         fault = unknown("stage", case.given.stage, known.stages)
-        yield document.found(("given", "stage"), fault, "name a stage of fixtures/stages")
+        yield document.finding_at(("given", "stage"), fault, "name a stage of fixtures/stages")
         return
     strangers = list(_strangers(case, world))
     for place, fault in strangers:
-        yield document.found(place, fault, f"use a name of the stage {world.id}")
+        yield document.finding_at(place, fault, f"use a name of the stage {world.id}")
     if strangers:
         return
     staged = StagedCase(case, world)
     for rule in (_statuses, _caps, _callables, _texts, _notes, _counts, _rejections):
         for place, fault in rule(staged):
-            yield document.found(place, fault, WRITE)
+            yield document.finding_at(place, fault, WRITE)
     for word in sorted({*_excuses(case)} ^ {*case.interpretations}):
         fault, repair = f"`then` rests on the interpretation {word}", "name it in `interpretations`"
         if word in case.interpretations:
             fault, repair = f"`then` does not rest on the interpretation {word}", "take it out"
-        yield document.found(("interpretations",), fault, repair)
+        yield document.finding_at(("interpretations",), fault, repair)
     for fault in _denied_by_title(case):
-        yield document.found(("title",), fault, "make the title agree with `then`")
+        yield document.finding_at(("title",), fault, "make the title agree with `then`")
 
 
 def _excuses(case: Case) -> Iterator[str]:

@@ -42,7 +42,7 @@ def requirement_findings(document: Document, known: Corpus) -> Iterator[LintFind
             if clause.level == "advisory" and clause.id not in explained:
                 fault = f"{clause.id} is advisory, but no interpretation names it"
                 repair = "name it in a row of fixtures/interpretations.toml"
-                yield document.found((*at, "clause", place, "id"), fault, repair)
+                yield document.finding_at((*at, "clause", place, "id"), fault, repair)
 
 
 def _clause(
@@ -61,16 +61,16 @@ def _clause(
             "list it in one, and in discovery-live if an endpoint that is only read can show it;"
             " or say why it is `untested`"
         )
-        yield document.found((*at, "id"), fault, repair)
+        yield document.finding_at((*at, "id"), fault, repair)
     if not clause.id.startswith(f"{row.id}."):
         fault = f"{clause.id} is listed under {row.id}"
-        yield document.found((*at, "id"), fault, f"rename it to {row.id}.…, or move it")
+        yield document.finding_at((*at, "id"), fault, f"rename it to {row.id}.…, or move it")
     if "~" in clause.id:
         beside = known.catalogue.clauses.get(clause.id.partition("~")[0])
         if clause.level != "advisory" or beside is None or beside.level != "required":
             fault = f"{clause.id} is not an advisory clause beside a required one"
             repair = "make it advisory, and the clause named before the tilde required"
-            yield document.found((*at, "id"), fault, repair)
+            yield document.finding_at((*at, "id"), fault, repair)
 
 
 def _proved(
@@ -82,9 +82,11 @@ def _proved(
         place = (*at, "proved_by")
         if clause is None:
             fault = unknown("clause", name, known.catalogue.clauses)
-            yield document.found(place, fault, "name an existing clause")
+            yield document.finding_at(place, fault, "name an existing clause")
         elif clause.untested:
-            yield document.found(place, f"{name} is untested", "name a clause that has a check")
+            yield document.finding_at(
+                place, f"{name} is untested", "name a clause that has a check"
+            )
 
 
 def _source(document: Document, at: Place, source: Source, known: Corpus) -> Iterator[LintFinding]:
@@ -93,7 +95,7 @@ def _source(document: Document, at: Place, source: Source, known: Corpus) -> Ite
     if source.at not in there:
         fault = f"{source.text}: {unknown('place', source.at, there)}"
         repair = "name a place of that text; a new sentence is a row of fixtures/sentences.toml"
-        yield document.found((*at, "source"), fault, repair)
+        yield document.finding_at((*at, "source"), fault, repair)
 
 
 def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
@@ -110,13 +112,13 @@ def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding
         for name in row.clauses:
             if name not in clauses:
                 fault = unknown("clause", name, clauses)
-                yield document.found((*at, "clauses", name), fault, "name an existing clause")
+                yield document.finding_at((*at, "clauses", name), fault, "name an existing clause")
         if _NUMBERED.fullmatch(row.at) and row.at not in requirements:
             fault = f"there is no requirement {row.at}"
-            yield document.found((*at, "at"), fault, "write it in fixtures/requirements")
+            yield document.finding_at((*at, "at"), fault, "write it in fixtures/requirements")
     for name in clauses.keys() - listed:
         fault = f"no sentence names the clause {name}"
-        yield document.found((), fault, "list it in `clauses` of the sentence that it judges")
+        yield document.finding_at((), fault, "list it in `clauses` of the sentence that it judges")
 
 
 def interpretation_findings(
@@ -132,7 +134,7 @@ def interpretation_findings(
         for name in row.clauses:
             if name not in known.catalogue.clauses:
                 fault = unknown("clause", name, known.catalogue.clauses)
-                yield document.found((*at, "clauses"), fault, "name an existing clause")
+                yield document.finding_at((*at, "clauses"), fault, "name an existing clause")
 
 
 def profile_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
@@ -144,23 +146,23 @@ def profile_findings(document: Document, known: Corpus) -> Iterator[LintFinding]
     value: Profile = document.value
     if document.path.stem not in (value.id, value.name):
         fault = f"the profile is {value.name}, but the file is {document.path.name}"
-        yield document.found(
+        yield document.finding_at(
             ("id",), fault, f"name the file {value.id}.toml, or {value.name}.toml if older"
         )
     clauses = known.catalogue.clauses
     for name in value.clauses:
         if name not in clauses:
             fault = unknown("clause", name, clauses)
-            yield document.found(("clauses", name), fault, "name an existing clause")
+            yield document.finding_at(("clauses", name), fault, "name an existing clause")
         elif clauses[name].untested not in (None, "later"):
-            yield document.found(("clauses", name), f"{name} is untested", "remove it")
+            yield document.finding_at(("clauses", name), f"{name} is untested", "remove it")
     yield from _floor(document, value, known)
     frozen = known.frozen.get(value.name, "")
     if frozen and frozen != fingerprint(value):
         fault = f"{value.name} is frozen, but its clauses or its floor have changed"
         later = f"make the change in version {value.version + 1}"
         repair = f"undo the change, keep the file as {value.name}.toml, and {later}"
-        yield document.found(("version",), fault, repair)
+        yield document.finding_at(("version",), fault, repair)
 
 
 def frozen_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
@@ -169,7 +171,7 @@ def frozen_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     for name in document.data["frozen"]:
         if name not in there:
             fault = f"{name} is frozen, but no file of fixtures/profiles contains it"
-            yield document.found(("frozen", name), fault, f"restore it as {name}.toml")
+            yield document.finding_at(("frozen", name), fault, f"restore it as {name}.toml")
 
 
 def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[LintFinding]:
@@ -183,14 +185,16 @@ def _floor(document: Document, value: Profile, known: Corpus) -> Iterator[LintFi
         at: Place = ("floor", "passes", name)
         if clause is None or name not in value.clauses:
             fault = f"the floor asks for {name}, which is not in the profile"
-            yield document.found(at, fault, "list it in `clauses`, or remove it from the floor")
+            yield document.finding_at(
+                at, fault, "list it in `clauses`, or remove it from the floor"
+            )
         elif clause.level != "required":
             fault = f"the floor asks for {name}, which is only advisory"
-            yield document.found(at, fault, "remove it")
+            yield document.finding_at(at, fault, "remove it")
         elif not set(clause.capability) <= set(value.floor.capabilities):
             fault = f"{name} needs a capability that the floor does not have"
             repair = "add the capability, or remove the clause from the floor"
-            yield document.found(at, fault, repair)
+            yield document.finding_at(at, fault, repair)
 
 
 def doubled(known: Corpus) -> Iterator[tuple[str, str]]:

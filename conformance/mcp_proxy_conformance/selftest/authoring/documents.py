@@ -48,7 +48,7 @@ class Document:
         """Whether the file has no fault of schema or type, so that further rules can be applied."""
         return not self.faults and (self.value is not None or self.kind.type is None)
 
-    def found(self, place: tuple[str | int, ...], fault: str, repair: str) -> LintFinding:
+    def finding_at(self, place: tuple[str | int, ...], fault: str, repair: str) -> LintFinding:
         """Return a finding at a place in this file: its line and, for JSON, the pointer.
 
         In TOML the place may end with the text of a list's item.
@@ -85,7 +85,7 @@ def read(path: Path, *, whole: bool = True) -> Document | LintFinding:
     try:
         value = msgspec.convert(data, kind.type)
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
-        fault = document.found((), str(error), f"see schemas/{kind.schema}.schema.json")
+        fault = document.finding_at((), str(error), f"see schemas/{kind.schema}.schema.json")
         return Document(path=path, kind=kind, data=data, lines=lines, faults=(fault,))
     return Document(path=path, kind=kind, data=data, lines=lines, value=value)
 
@@ -164,10 +164,12 @@ def _breaches(document: Document) -> Iterator[LintFinding]:
     try:
         errors = list(_validator(name).iter_errors(document.data))
     except (RecursionError, OverflowError, ValueError) as error:
-        yield document.found((), f"it cannot be read: {error}", "give it the members of its kind")
+        yield document.finding_at(
+            (), f"it cannot be read: {error}", "give it the members of its kind"
+        )
         return
     for breach in errors:
         nearest = best_match(iter([breach])) or breach
         says = nearest.schema.get("description") if isinstance(nearest.schema, Mapping) else None
         repair = f"see schemas/{name}.schema.json{f', which says: {says}' if says else ''}"
-        yield document.found(tuple(nearest.absolute_path), nearest.message, repair)
+        yield document.finding_at(tuple(nearest.absolute_path), nearest.message, repair)

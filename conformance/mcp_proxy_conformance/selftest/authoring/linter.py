@@ -117,7 +117,7 @@ def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
     value, kind = document.value, document.kind
     if kind in NAMED and value.id != document.path.stem:
         fault = f"the id is {value.id!r}, but the file is {document.path.name}"
-        yield document.found(("id",), fault, "give both the same name")
+        yield document.finding_at(("id",), fault, "give both the same name")
     if kind in (CASE, LOAD_CASE):
         yield from _cited(document, known)
     if kind is CASE:
@@ -146,16 +146,16 @@ def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:
     for number, name in enumerate(value.clauses):
         if name not in clauses:
             fault = unknown("clause", name, clauses)
-            yield document.found(("clauses", number), fault, "name a clause of `list clauses`")
+            yield document.finding_at(("clauses", number), fault, "name a clause of `list clauses`")
     levels = {clauses[name].level for name in value.clauses if name in clauses}
     if len(levels) > 1:
         fault = "some of its clauses are required and some advisory"
-        yield document.found(("clauses",), fault, "split the case")
+        yield document.finding_at(("clauses",), fault, "split the case")
     giving = "each_case" if document.kind is CASE else "each_load"
     areas = {word for check in known.shipped.checks for name, word in check.areas if name == giving}
     if value.area not in areas:
         fault = unknown("check of the area", value.area, areas)
-        yield document.found(("area",), fault, f"name one of {', '.join(sorted(areas))}")
+        yield document.finding_at(("area",), fault, f"name one of {', '.join(sorted(areas))}")
 
 
 def _shared(documents: Sequence[Document], known: Corpus) -> Iterator[LintFinding]:

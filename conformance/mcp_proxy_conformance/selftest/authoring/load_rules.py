@@ -34,14 +34,14 @@ def load_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     broken = list(faults(case, known.catalogue))
     for sentence in broken:
         fault, _, repair = sentence.rpartition("; ")
-        yield document.found((), fault or sentence, repair or "correct it")
+        yield document.finding_at((), fault or sentence, repair or "correct it")
     if broken:
         return
     if not case.id.startswith(f"{case.area}-"):
         fault = f"the id does not begin with the area {case.area!r}"
-        yield document.found(("id",), fault, f"call it {case.area}-{case.id}")
+        yield document.finding_at(("id",), fault, f"call it {case.area}-{case.id}")
     for place, fault, repair in (*_outcomes(case, known.catalogue), *_worlds(case, document)):
-        yield document.found(place, fault, repair)
+        yield document.finding_at(place, fault, repair)
 
 
 def expectations(case: LoadCase) -> list[tuple[str, LoadServer, Expected, int]]:

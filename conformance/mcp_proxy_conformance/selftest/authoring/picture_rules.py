@@ -24,7 +24,9 @@ def picture_findings(document: Document, known: Corpus) -> Iterator[LintFinding]
     for noun, headings in (("row", grid.rows), ("column", grid.columns)):
         for name, count in Counter(heading.id for heading in headings).items():
             if count > 1:
-                yield document.found((noun,), f"the {noun} {name} is there twice", "rename one")
+                yield document.finding_at(
+                    (noun,), f"the {noun} {name} is there twice", "rename one"
+                )
     rows, columns = ({heading.id for heading in part} for part in (grid.rows, grid.columns))
     for number, column in enumerate(grid.columns):
         needed = [column.needs] if column.needs else []
@@ -55,7 +57,7 @@ def _entry(document: Document, at: Place, basis: Basis, known: Corpus) -> Iterat
     for name in basis.checks:
         if name in checks and checks[name].isdisjoint(basis.clauses):
             fault = f"{name} cites none of the clauses of these cells"
-            yield document.found((*at, "checks", name), fault, "name one of its clauses")
+            yield document.finding_at((*at, "checks", name), fault, "name one of its clauses")
 
 
 def _names(
@@ -69,7 +71,7 @@ def _names(
     for name in names:
         if name not in there:
             fault = unknown(noun, name, sorted(there))
-            yield document.found((*at, name), fault, f"name an existing {noun}")
+            yield document.finding_at((*at, name), fault, f"name an existing {noun}")
 
 
 def _absent(document: Document, grid: Grid, known: Corpus) -> Iterator[LintFinding]:
@@ -82,11 +84,13 @@ def _absent(document: Document, grid: Grid, known: Corpus) -> Iterator[LintFindi
     for name in grid.profiles:
         at: Place = ("profiles", name)
         if name not in known.newest:
-            yield document.found(at, unknown("profile", name, known.newest), "name one that exists")
+            yield document.finding_at(
+                at, unknown("profile", name, known.newest), "name one that exists"
+            )
             continue
         for clause in known.newest[name].clauses:
             required = clause in clauses and clauses[clause].level == "required"
             if required and clause not in grid.clauses:
                 fault = f"{clause} of {name} has no place in the picture"
                 repair = "name it in `cells` or `beside`, or in `outside` with the reason"
-                yield document.found(at, fault, repair)
+                yield document.finding_at(at, fault, repair)

@@ -33,15 +33,17 @@ def stage_findings(document: Document) -> Iterator[LintFinding]:
         (n, fault) for n, step in enumerate(world.steps) if (fault := _stranger(world, step))
     ]
     for number, fault in strangers:
-        yield document.found(("steps", number), fault, "use a name of this stage")
+        yield document.finding_at(("steps", number), fault, "use a name of this stage")
     for place, name, servers in _beyond(world):
-        yield document.found(place, f"there is no server {name!r}", f"name one of {servers}")
+        yield document.finding_at(place, f"there is no server {name!r}", f"name one of {servers}")
     if strangers:
         return
     for fault in unlike(world):
-        yield document.found(("servers",), fault, "choose another word")
+        yield document.finding_at(("servers",), fault, "choose another word")
     for owner, fault in misplaced(world):
-        yield document.found(_place(world, owner), fault, "correct its name or its description")
+        yield document.finding_at(
+            _place(world, owner), fault, "correct its name or its description"
+        )
 
 
 def _stranger(world: World, step: Step) -> str:
