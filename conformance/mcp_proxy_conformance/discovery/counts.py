@@ -160,8 +160,35 @@ def more_than(own: Mapping[str, int], value: Any) -> dict[str, list[int]]:
 def outside_entries(listing: Listing, members: Members) -> Iterator[tuple[str, int]]:
     """Yield (status word, number) of each such number outside a listing's server entries.
 
-    It yields nothing if the listing has no servers.
+    Structured content and `_meta` are looked through, too. It yields nothing if the listing has no
+    servers.
     """
     if listing.servers:
-        body: dict[str, Any] = json.loads(listing.reply.text)
-        yield from status_numbers({k: v for k, v in body.items() if k != members.servers})
+        yield from status_numbers(parts_outside_entries(listing, members))
+
+
+def parts_outside_entries(listing: Listing, members: Members) -> list[Any]:
+    """Return all parts of a listing's result, as `whole_result` does, without server entries.
+
+    Those of the structured content are left out as well.
+    """
+    *documents, others = whole_result(listing.reply)
+    content = others.pop("structuredContent", None)
+    return [
+        {name: value for name, value in part.items() if name != members.servers}
+        if isinstance(part, dict)
+        else part
+        for part in (*documents, content, others)
+    ]
+
+
+def text_of_listing(listing: Listing, members: Members) -> str:
+    """Return a listing's texts and the rest of its result as JSON, one a line; or its error.
+
+    Server entries in structured content are left out.
+    """
+    reply = listing.reply
+    if reply.error is not None:
+        return str(reply.error)
+    rest = json.dumps(parts_outside_entries(listing, members), ensure_ascii=False)
+    return "\n".join([*reply.texts, rest])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.surface import Members
@@ -48,6 +48,14 @@ def expect_same_counts(reply: ToolReply, body: Json, names: Members) -> None:
         if server in counted and not same(block, counted[server]):
             clause = "SC-005.absent" if counted[server] is ... else "FR-010.block"
             raise Misshapen(f"the structured content gives {server} other counts", clause)
+
+
+def counts_in_content(reply: ToolReply, names: Members, servers: Collection[str]) -> dict[str, Any]:
+    """Return the counts, not empty, that structured content gives these servers, by server."""
+    counted = _counts(_content(reply), names)
+    return {
+        name: block for name, block in counted if name in servers and block and block is not ...
+    }
 
 
 def _content(reply: ToolReply) -> Json:

@@ -25,11 +25,13 @@ from mcp_proxy_conformance.discovery.counts import (
     more_than,
     outside_entries,
     own_locked,
+    text_of_listing,
     whole_result,
 )
 from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.discovery.rejections import own_words, reason_given_away, status_of_lock
 from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.discovery.structured import counts_in_content
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
@@ -53,9 +55,10 @@ each_agent = pytest.mark.parametrize(
 def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, agent: str) -> None:
     """The listing does not name the hidden server and counts none of its locked tools.
 
-    Outside entries no number by status exceeds the agent's own locked tools. Not applicable if the
-    listing shows servers beyond the scope; inconclusive if the agent finds no callable tool, or the
-    administrator sees no counts of the hidden server.
+    Outside entries no number by status exceeds the agent's own locked tools, and an entry of such a
+    server in structured content has no counts. Not applicable if the listing shows servers beyond
+    the scope; inconclusive if the agent finds no callable tool, or the administrator sees no counts
+    of the hidden server.
     """
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
@@ -70,9 +73,14 @@ def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, 
     for status, count in outside_entries(listing, view.surface.members):
         if count > own[status]:
             more.setdefault(status, []).append(count)
-    named = names_beyond(SCOPE, agent, _text(listing))
+    named = names_beyond(SCOPE, agent, text_of_listing(listing, view.surface.members))
+    counted = counts_in_content(listing.reply, view.surface.members, beyond(SCOPE, agent))
     most: dict[str, Any] = {status: f"at most {own[status]}" for status in more}
-    assert {"names beyond the scope": named, **more} == {"names beyond the scope": [], **most}
+    assert {"names beyond the scope": named, "counts beyond it": counted, **more} == {
+        "names beyond the scope": [],
+        "counts beyond it": {},
+        **most,
+    }
 
 
 @requirement("FR-007.listing~shown")
@@ -305,9 +313,3 @@ def _listing(view: Bench) -> Listing:
 def _shown_beyond(listing: Listing, agent: str) -> tuple[str, ...]:
     """Return the servers beyond the agent's scope that its listing shows."""
     return tuple(name for name in beyond(SCOPE, agent) if name in listing.servers)
-
-
-def _text(listing: Listing) -> str:
-    """Return the text of the listing's reply, items one a line, or its error."""
-    reply = listing.reply
-    return str(reply.error) if reply.error is not None else "\n".join(reply.texts)

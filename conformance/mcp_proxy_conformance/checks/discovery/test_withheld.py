@@ -123,14 +123,14 @@ def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) ->
 @requirement("FR-003.canary~listing")
 @on(MIXED)
 def test_the_server_listing_tells_nothing_of_withheld_tools(bench: Bench) -> None:
-    """The listing contains no canary of a withheld tool.
+    """The listing contains no canary of a withheld tool, nor does its structured content.
 
     Inconclusive if no call of a withheld tool was refused.
     """
     bench.needs_one_of("approval", "quarantine")
     bench.require(_planted(bench), "no call of a withheld tool was refused")
 
-    leaked = _by_place(_canaries_in(bench, _withheld(bench), bench.list().reply.text))
+    leaked = _by_place(_canaries_in(bench, _withheld(bench), bench.list().reply.value()))
 
     assert leaked == {}
 

@@ -12,10 +12,16 @@ from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.answer import Listing
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.counts import more_than, outside_entries, whole_result
+from mcp_proxy_conformance.discovery.counts import (
+    more_than,
+    outside_entries,
+    text_of_listing,
+    whole_result,
+)
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import counted_as, is_withheld
+from mcp_proxy_conformance.discovery.structured import counts_in_content
 
 MOST_QUERIES, MOST_CALLS = 4, 2
 
@@ -106,13 +112,10 @@ def listings(look: Look, findings: Findings) -> None:
         listing = _listing(view)
         if any(name in listing.servers for name in outside):
             continue  # it shows them, and may (interpretation scope-of-listing)
-        text = str(listing.reply.error or "\n".join(listing.reply.texts))
-        most = _most(look, agent)
-        more = [
-            f"{word}: {n}"
-            for word, n in outside_entries(listing, view.surface.members)
-            if n > most[word]
-        ]
+        members = view.surface.members
+        text, most = text_of_listing(listing, members), _most(look, agent)
+        more = [f"{word}: {n}" for word, n in outside_entries(listing, members) if n > most[word]]
+        more += counts_in_content(listing.reply, members, outside)
         leaked = _names_in(look, agent, text, "") + more
         findings.truth(["FR-007.listing"], When(do="list", agent=agent), leaked, holds=not leaked,
                        wanted="")  # fmt: skip

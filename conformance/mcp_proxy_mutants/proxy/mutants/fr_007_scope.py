@@ -15,7 +15,7 @@ from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import Tally
-from mcp_proxy_mutants.proxy.result_changes import beside, in_stateless
+from mcp_proxy_mutants.proxy.result_changes import ToolResult, beside, in_stateless
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Purpose
 from mcp_proxy_reference.gateway import Gateway
@@ -394,6 +394,21 @@ def _total_in_listing(gateway: Gateway) -> None:
     decide(gateway, render=summed)
 
 
+def _all_in_content(result: ToolResult) -> Json:
+    """Return structured content that counts the tools of every server; only for listings."""
+    known = result.gateway.known().items()
+    servers = [_counted(name, tools) for name, tools in known]
+    own = {entry["name"]: entry for entry in result.document.get("servers", [])}
+    entries = [own.get(entry["name"], entry) for entry in servers]
+    return {"structuredContent": {"servers": entries}} if "servers" in result.document else {}
+
+
+def _sum_in_meta(result: ToolResult) -> Json:
+    """Return `_meta` with the number of all locked tools by status; only for listings."""
+    listing = "servers" in result.document
+    return {"_meta": {"proxy/locked": _tallied(result.gateway)}} if listing else {}
+
+
 def _alike(*purposes: Purpose) -> Scope:
     """Return a `scope` decision that lets in servers whose names begin with an allowed one's.
 
@@ -758,6 +773,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "The listing shows the number of locked tools of hidden servers.",
         "FR-007.listing",
         swap=_named_beyond,
+    ),
+    mutant(
+        "listing-content-of-all",
+        "Structured content of a listing has the counts of every server, whoever lists.",
+        "FR-007.listing",
+        swap=beside(_all_in_content),
+    ),
+    mutant(
+        "listing-sum-in-meta",
+        "The `_meta` of a listing has the number of all locked tools by status.",
+        "FR-007.listing",
+        swap=beside(_sum_in_meta),
     ),
     mutant(
         "scope-not-in-listing",
