@@ -52,16 +52,18 @@ def on_stages_of_locked_tools() -> pytest.MarkDecorator:
 def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str, Answer]:
     """Return, by query, the answers that owe a note: no callable tool, yet a relevant one revealed.
 
-    Raises NotApplicable if callable tools answer every query, Inconclusive if no note is owed.
+    An error owes it, too, if the same request is answered with one again, unless its text names the
+    flag or the request with the flag is an error as well. Raises NotApplicable if callable tools
+    answer every query, Inconclusive if no note is owed.
     """
-    answers = {query: bench.asked(query, limit=limit) for query in queries}
+    answers = {query: _answer(bench, query, limit) for query in queries}
     open_tools = any(state.callable for state in bench.states.values())
     if open_tools and all(answer.tools for answer in answers.values()):
         raise NotApplicable("its search lists callable tools for every query, so no note is due")
     owing = {
         query: answer
         for query, answer in answers.items()
-        if answer.error is None
+        if not _is_excused(bench, answer)
         and must_have_note(
             callables=len(answer.tools),
             relevant=sum(bench.relevant(k, query) for k in bench.revealed(query, limit=100)),
@@ -71,6 +73,20 @@ def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str,
         owing, "the flag revealed no relevant tool for a query that finds no callable one"
     )
     return owing
+
+
+def _answer(bench: Bench, query: str, limit: Any) -> Answer:
+    """Return the answer without the flag; that of a second request if the first one is an error."""
+    answer = bench.asked(query, limit=limit)
+    return answer if answer.error is None else bench.discover(query, limit=limit)
+
+
+def _is_excused(bench: Bench, answer: Answer) -> bool:
+    """Whether an error tells of the flag itself, or the query with the flag is an error as well."""
+    if answer.error is None:
+        return False
+    flagged = bench.asked(answer.query, include_disabled=True, limit=100)
+    return FLAG in answer.error or flagged.error is not None
 
 
 def owed_everywhere(bench: Bench, queries: Iterable[str]) -> dict[str, Answer]:

@@ -179,16 +179,17 @@ def test_none_is_counted_as_callable_where_other_locks_bring_the_block(bench: Be
 def test_tools_of_a_quarantined_server_are_counted_as_quarantined(bench: Bench) -> None:
     """All tools of a quarantined server are counted, under `server_quarantined` alone.
 
-    A server that is not listed is left out. Inconclusive if no quarantine is proven, or no
-    block was seen.
+    A server that is not listed is left out. Inconclusive if no quarantine is proven, no block was
+    seen, or none is listed.
     """
     servers = _quarantined(bench)
     bench.require(bench.block_alive, "no counts block was seen")
 
     entries = bench.list().servers
     tallies = {name: tally(entries[name]) for name in servers if name in entries}
+    bench.require(tallies, "the listing shows no quarantined server")
 
-    assert tallies == {n: {"server_quarantined": len(states_of(bench, n))} for n in servers}
+    assert tallies == {n: {"server_quarantined": len(states_of(bench, n))} for n in tallies}
 
 
 @requirement("FR-010.server-off")

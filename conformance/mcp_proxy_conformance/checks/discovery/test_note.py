@@ -110,7 +110,7 @@ def test_the_note_does_not_give_the_locked_tools_away(
     Words of the query do not count. Asked are also limit 1, other endpoints and agents of every
     server; inconclusive if no note was seen.
     """
-    answers = owed_everywhere(bench, queries)
+    answers = {q: a for q, a in owed_everywhere(bench, queries).items() if a.error is None}
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")
 
     given_away = {
@@ -131,7 +131,7 @@ def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) 
 
     Inconclusive if no note was seen, not applicable if callable tools answer every query.
     """
-    answers = owed(bench, queries)
+    answers = {q: a for q, a in owed(bench, queries).items() if a.error is None}
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")
 
     names = [server.name for server in bench.world.servers]

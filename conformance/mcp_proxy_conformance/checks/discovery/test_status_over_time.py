@@ -282,8 +282,8 @@ def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> N
 def test_a_status_outlives_a_restart(bench: Bench) -> None:
     """Tools whose calls are still refused after a restart have the same places as before.
 
-    Inconclusive if the flag revealed no locked tool before, or a callable one is not reached
-    afterwards.
+    Inconclusive if the flag revealed no locked tool before, a callable one is not reached
+    afterwards, or no lock is left.
     """
     before = {key: places(bench, key) for key in bench.armed.refused}
     bench.require(
@@ -294,6 +294,7 @@ def test_a_status_outlives_a_restart(bench: Bench) -> None:
     bench.require(bench.reached(LIST), "no tool could be called after the restart")
 
     refused = {key: shown for key, shown in before.items() if not bench.call(key).reached}
+    bench.require(refused, "no lock was left after the restart")
     after = bench.settled(lambda: {key: places(bench, key) for key in refused}, refused)
     assert after == refused
 

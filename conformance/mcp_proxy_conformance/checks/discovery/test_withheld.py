@@ -236,7 +236,7 @@ def _leaks(bench: Bench, queries: Iterable[str], flags: tuple[object, ...]) -> d
             answer = bench.asked(query, include_disabled=flag, limit=100)
             raw = answer.reply.raw.decode("utf-8", "replace")
             suspects = [word for word in planted if word in raw and word not in query]
-            text = answer.text_without_echo() if suspects and answer.error is None else ""
+            text = answer.text_without_echo() if suspects and answer.error is None else raw
             if leaked := [word for word in suspects if word in text]:
                 sent = {} if flag is ABSENT else {"include_disabled": flag}
                 leaks[in_words({"query": query, "limit": 100} | sent)] = leaked

@@ -1,7 +1,7 @@
 """Mutants of a locked tool's entry: its members, its withheld text, texts about config locks."""
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import Entry, Tally, Texts, as_, plus, then
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Facts, Json, Match, Status
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway
 
 LONG = 1000
@@ -296,6 +296,28 @@ def _searched_by_text(facts: Facts, surface: str) -> bool:
     return std.may_call(replace(facts, approval="approved") if seen else facts, surface)
 
 
+def _refused_by_schema(gateway: Gateway) -> None:
+    """Answer a query for a word of a withheld schema with an error that quotes the description."""
+
+    async def reply(
+        _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+    ) -> Json:
+        """Return the usual reply, or the error for the first tool with the word in its schema."""
+        answer, params = await respond(), message.get("params") or {}
+        query = str((params.get("arguments") or {}).get("query") or "?")
+        if params.get("name") != "retrieve_tools":
+            return answer
+        for facts in (facts for tools in gateway.known().values() for facts in tools):
+            known = query in facts.tool.description or query in facts.tool.name
+            if std.withheld_status(facts) and not known and query in str(facts.tool.schema):
+                text = f"Not approved: {facts.tool.description}"
+                error = {"content": [{"type": "text", "text": text}], "isError": True}
+                return answer | {"result": error}
+        return answer
+
+    decide(gateway, reply=reply)
+
+
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "quarantine-ends-with-the-server",
@@ -304,6 +326,12 @@ MUTANTS: tuple[Mutant, ...] = (
         indexed=lambda facts: std.indexed(
             replace(facts, quarantined=facts.quarantined and facts.enabled)
         ),
+    ),
+    mutant(
+        "error-quotes-a-withheld-text",
+        "A query for a word of a withheld schema gets an error that quotes the description.",
+        "FR-003.canary",
+        swap=_refused_by_schema,
     ),
     mutant(
         "new-schema-beside-known-text",

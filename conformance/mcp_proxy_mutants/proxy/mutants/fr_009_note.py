@@ -1,13 +1,13 @@
 """Mutants of the note, the hint at locked matches in an answer without callable tools."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_mutants.proxy.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import WITHHELD, crowded
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Facts, Json, Match, Status
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway
 
 Note = Callable[[bool, int, Sequence[Facts]], str | None]
@@ -180,6 +180,23 @@ def _line_each_of_query(document: Json, request: Request) -> Json:
 def _not_at_one(document: Json, request: Request) -> Json:
     """Return the answer without its note if the limit is 1."""
     return _mute(document) if request.limit == 1 else document
+
+
+def _refused_at_one(gateway: Gateway) -> None:
+    """Answer a request with limit 1 that owes the note with an error, which says no more."""
+
+    async def reply(
+        _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
+    ) -> Json:
+        """Return the usual reply, or the error in place of one at limit 1 with the note."""
+        answer, params = await respond(), message.get("params") or {}
+        limit = (params.get("arguments") or {}).get("limit")
+        if limit != 1 or '"notice"' not in answer["result"]["content"][0]["text"]:
+            return answer
+        none = {"content": [{"type": "text", "text": "No tools found."}], "isError": True}
+        return answer | {"result": none}
+
+    decide(gateway, reply=reply)
 
 
 def _one_of_one(document: Json, request: Request) -> Json:
@@ -603,6 +620,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "A request with limit 1 gets no note.",
         "FR-009.tight-limit",
         answer=_not_at_one,
+    ),
+    mutant(
+        "error-at-limit-one",
+        "At limit 1, an error says that there is no tool, in place of the note.",
+        "FR-009.tight-limit",
+        swap=_refused_at_one,
     ),
     mutant(
         "no-note-of-many-at-limit-one",
