@@ -37,6 +37,7 @@ from mcp_proxy_conformance.verdict.result import (
     Misshapen,
     NotApplicable,
     Verdict,
+    of_shape,
 )
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
@@ -94,8 +95,7 @@ class Ending:
         if self.comparison is not None and self.comparison.findings:
             return tuple(self.comparison.findings)
         if isinstance(self.error, Misshapen) and self.error.clauses:
-            return (Finding(path="the answer's shape", clauses=self.error.clauses,
-                            allowed="as named in `surface`", observed=self.reason),)  # fmt: skip
+            return (of_shape(self.reason, self.error.clauses),)
         if isinstance(self.error, Breach):
             return of_sides(("==", self.error.observed, {}), cited)
         return of_sides(self.sides, cited)

@@ -158,6 +158,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     origin: str = ""
 
 
+def of_shape(reason: str, clauses: tuple[str, ...]) -> Finding:
+    """Return the finding on an answer that lacks the declared shape, which breaks the clauses."""
+    return Finding(path="the answer's shape", clauses=clauses, allowed="as named in `surface`",
+                   observed=reason)  # fmt: skip
+
+
 class ClauseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on a clause; `results` is the number of results that mention the clause."""
 

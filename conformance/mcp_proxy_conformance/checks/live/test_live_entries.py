@@ -21,10 +21,13 @@ def test_no_live_answer_lists_more_locked_tools_than_its_cap(bench: LiveBench) -
 
     Inconclusive if no answer lists one.
     """
-    counts = {look.label: len(answer.disabled) for look, answer in bench.revealing()}
     caps = {look.label: cap(look.limit) for look, _ in bench.revealing()}
 
-    above = {label: count for label, count in counts.items() if count > caps[label]}
+    above = {
+        look.label: len(answer.disabled)
+        for look, answer in bench.revealing()
+        if len(answer.disabled) > caps[look.label]
+    }
 
     assert above == {label: caps[label] for label in above}
 
@@ -56,9 +59,10 @@ def test_a_live_status_is_one_of_the_six(bench: LiveBench) -> None:
 
     Inconclusive if no answer lists a locked tool.
     """
-    statuses = {(look.label, entry.name): entry.status for look, entry in bench.entries()}
-
-    odd = {label: {name: word} for (label, name), word in statuses.items() if word not in STATUSES}
+    odd: dict[str, dict[str, str]] = {}
+    for look, entry in bench.entries():
+        if entry.status not in STATUSES:
+            odd.setdefault(look.label, {})[entry.name] = entry.status
 
     assert odd == {}
 
@@ -95,11 +99,10 @@ def test_a_live_quarantined_entry_has_no_text_of_its_server(bench: LiveBench) ->
             f"no {QUARANTINED} tool was seen; name one with --query or --expect", cause="not_named"
         )
 
-    texts = {
-        look.label: {e.name: [held for held in (e.description, *schemas(e.members)) if held]}
-        for look, e in withheld
-    }
-    shown = {label: held for label, held in texts.items() if any(held.values())}
+    shown: dict[str, dict[str, list[str]]] = {}
+    for look, e in withheld:
+        if held := [text for text in (e.description, *schemas(e.members)) if text]:
+            shown.setdefault(look.label, {})[e.name] = held
 
     assert shown == {}
 
@@ -145,7 +148,11 @@ def test_a_live_answer_has_one_map(bench: LiveBench) -> None:
     Inconclusive if no answer lists a locked tool.
     """
     member = bench.surface.members.remediation
-    others = {look.label: other_maps(answer, member) for look, answer in bench.revealing()}
+    others = {
+        look.label: places
+        for look, answer in bench.revealing()
+        if (places := other_maps(answer, member))
+    }
 
     assert others == dict.fromkeys(others, ())
 

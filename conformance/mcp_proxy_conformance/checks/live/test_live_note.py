@@ -110,10 +110,10 @@ def test_a_live_note_is_one_line(bench: LiveBench) -> None:
     callable tool.
     """
     list(_due(bench))
-    notes = {look.label: note for look, answer in bench.usual() if (note := bench.note(answer))}
+    notes = [(look, note) for look, answer in bench.usual() if (note := bench.note(answer))]
     bench.require(notes, "no note was seen")
 
-    broken = {label: note for label, note in notes.items() if len(note.splitlines()) > 1}
+    broken = {look.label: note for look, note in notes if len(note.splitlines()) > 1}
 
     assert broken == {}
 

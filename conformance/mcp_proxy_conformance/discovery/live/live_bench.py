@@ -15,7 +15,13 @@ from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.survey import Survey
 from mcp_proxy_conformance.discovery.live.talk import LiveAnswer, Rejected
 from mcp_proxy_conformance.discovery.live.words import Names
-from mcp_proxy_conformance.verdict.result import Cause, Finding, Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import (
+    Cause,
+    Finding,
+    Inconclusive,
+    NotApplicable,
+    of_shape,
+)
 
 ONE_ANSWER = World(servers=(), id="one answer")
 """For checks that find a breach within one answer: nothing that moves explains it."""
@@ -23,6 +29,8 @@ SEVERAL_ANSWERS = World(servers=(), id="several answers")
 """For checks that compare answers: requests are repeated before the target is accused."""
 UNSEEN = "no locked tool was seen; name one with --expect, or a query that finds one with --query"
 LEAST_READ = 3
+NOTE_SHAPE = ("FR-009.one-line",)
+"""What a note that is no text, or is sent twice, breaks."""
 
 
 class LiveBench:
@@ -177,10 +185,23 @@ class LiveBench:
         return self.survey.listings
 
     def breaches_of_schemas(self) -> tuple[Finding, ...]:
-        """Return every schema breach in the survey's answers; paths begin with the request."""
-        of = [(look.label, look.answer.findings) for look in self.survey.looks() if look.answer]
+        """Return every breach of shape in the survey's answers; paths begin with the request.
+
+        That is each breach of a schema, and each shape in which an answer cannot be read. A note
+        of another shape counts only if a readable one names the flag: the source does not name its
+        member.
+        """
+        looks = list(self.survey.looks())
+        unread = [(look.label, look.fault, look.breaks) for look in looks]
+        unread.append(("listing of servers", self.survey.listing_fault, self.survey.listing_breaks))
+        if not any(look.answer and self.note(look.answer) for look in looks):
+            unread = [each for each in unread if each[2] != NOTE_SHAPE]
+        of = [(look.label, look.answer.findings) for look in looks if look.answer]
         of += [("listing of servers", listing.findings) for listing in self.survey.listings]
         of += [(f"view of {name}", view.findings) for name, view in self.survey.inspected.items()]
+        of += [
+            (request, (of_shape(fault, clauses),)) for request, fault, clauses in unread if clauses
+        ]
         return tuple(
             msgspec.structs.replace(finding, path=f"{request}: {finding.path}")
             for request, findings in of

@@ -54,7 +54,8 @@ class Survey:
 
     `searched` look for locked tools, `tight` have small limits, `rounds` have each form of the flag
     (by query), `alone` ask for a tool by its name, `shared` are repeated with each further
-    credential (by its name), `scopes` are the servers listed to it.
+    credential (by its name), `scopes` are the servers listed to it. `listing_breaks` are the
+    clauses that the shape of a listing, or of a view of one server, breaks.
     """
 
     searched: list[LiveAnswer] = field(default_factory=list)
@@ -66,6 +67,7 @@ class Survey:
     listings: list[Listing] = field(default_factory=list)
     inspected: dict[str, ServerEntry] = field(default_factory=dict)
     listing_fault: str = ""
+    listing_breaks: tuple[str, ...] = ()
     short: str = ""
 
     def looks(self) -> Iterator[LiveAnswer]:
@@ -247,6 +249,7 @@ def _count(main: Talk, record: Survey, again: Itinerary | None) -> None:
         record.listings.append(_listed(main))
     except (Misshapen, ProtocolFault) as error:
         record.listing_fault = str(error)
+        record.listing_breaks = error.clauses if isinstance(error, Misshapen) else ()
 
 
 def _listed(main: Talk) -> Listing:

@@ -68,7 +68,7 @@ class LiveAnswer:
 
     `form` is a key of FLAGS; `who` the credential, empty for the main one; `messages` the first and
     last number in the transcript; `exact` the bytes without an echo of the arguments, None with the
-    flag; `fault` why there is no answer.
+    flag; `fault` why there is no answer; `breaks` the clauses that its shape breaks.
     """
 
     query: str
@@ -80,6 +80,7 @@ class LiveAnswer:
     answer: Answer | None = None
     exact: Exact | None = None
     fault: str = ""
+    breaks: tuple[str, ...] = ()
 
     @property
     def flagged(self) -> bool:
@@ -196,7 +197,9 @@ class Talk:
                 outcome["exact"] = Exact(result=parts["result"], text=parts["text"])
         except (ProtocolFault, Misshapen) as error:
             outcome["fault"] = str(error)
-            if isinstance(error, ProtocolFault) and error.kind == "size":
+            if isinstance(error, Misshapen):
+                outcome["breaks"] = error.clauses
+            elif error.kind == "size":
                 self.budget.refuse(str(error))
         return LiveAnswer(
             query=query,

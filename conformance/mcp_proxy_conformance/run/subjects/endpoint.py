@@ -273,7 +273,9 @@ class RunningEndpoint(Subject):
         queries = {subject.partition(":")[2] for subject in subjects}
         looks = list(bench.survey.looks())
         relevant = [look for look in looks if look.label in subjects or look.query in queries]
-        relevant += [look for look in looks if look.answer is not None and look.answer.findings]
+        relevant += [
+            look for look in looks if look.breaks or (look.answer and look.answer.findings)
+        ]
         spans = [look.messages for look in relevant]
         spans += [reply.messages for key, reply in self._calls.items() if str(key) in subjects]
         ids = {number for span in spans for number in messages_of(span, self._ledger)}
