@@ -130,6 +130,9 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
         warnings(compared, load)
     for name, expected in (case.again or {}).items():
         _again(compared, load, name, expected, says)
+    if load.again is not None and not load.again.is_answered:
+        clears = {"I5.clears"} & {*case.clauses}
+        compared.leaving_open(clears, "the loader did not answer the second load")
     return compared
 
 

@@ -14,8 +14,10 @@ from msgspec.structs import replace
 from mcp_proxy_conformance.catalogue.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.resilience import loads as loads_module
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
+from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
 from mcp_proxy_conformance.resilience.loader_target import loader_target
 from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, WELL, Loads
+from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.subjects.loader import LoadBench
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.verdict.comparison import Comparison
@@ -24,6 +26,7 @@ from mcp_proxy_reference.load import loaded
 Json = dict[str, Any]
 CASES = {case.id: case for case in load_cases()}
 NOT_FOUND, DENIED = CASES["permanent-not-found"], CASES["denied-forbidden"]
+LOST = CASES["again-lost-denied"]
 END, BESIDE = CASES["end-html-list"], CASES["isolation-every-class"]
 
 
@@ -128,6 +131,22 @@ def test_a_load_that_is_not_answered_breaks_one_clause(
     assert comparison.broken == (clause,)
     assert words in str(comparison.findings[0].observed)
     assert {name for left in comparison.open for name in left.clauses} == {*case.clauses} - {clause}
+
+
+@pytest.mark.parametrize("throws", [False, True])
+def test_a_second_load_that_is_not_answered_shows_nothing(
+    judged: Callable[[Stopped, LoadCase], Comparison], host: LoaderHost, tmp_path: Path,
+    *, throws: bool,
+) -> None:  # fmt: skip
+    """If only the second load hangs or throws, I5.clears is open; I4.bounded is not observed."""
+    comparison = judged(Stopped(denied, throws=throws), LOST)
+    loads = Loads(lambda _: EmbeddedLoader(Stopped(denied, throws=throws), host), tmp_path)
+    by_law = LAWS["ends"].judge(LOST, [loads.of(LOST)], Declared(reads=Reads()))
+    loads.close()
+
+    assert comparison.broken == ()
+    assert "I5.clears" in {name for left in comparison.open for name in left.clauses}
+    assert (by_law.looked, by_law.observed["I4.bounded"]) == (1, 0)
 
 
 def test_a_loader_that_throws_at_healthy_servers_ends_the_run(

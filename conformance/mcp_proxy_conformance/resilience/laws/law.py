@@ -312,10 +312,14 @@ def _clears(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
 
 
 def _ends(_case: LoadCase, loads: Several, _: Declared) -> Comparison:
-    """Law: a load is answered, whatever its servers do; nothing for one that was not tried."""
-    compared = Comparison()
+    """Law: a load is answered, whatever its servers do; nothing for one that was not tried.
+
+    It is not shown by a load whose second one, if there was one, was not answered.
+    """
+    compared, again = Comparison(), loads[0].again
     if not loads[0].untried:
-        answered(compared, loads[0], shows=["I4.bounded"])
+        well = again is None or again.is_answered
+        answered(compared, loads[0], shows=["I4.bounded"] if well else [])
     return compared
 
 
