@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,13 +26,13 @@ from mcp_proxy_conformance.resilience.laws.worlds import WORDS
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.resilience.walk import Reads
-from mcp_proxy_conformance.run.laws.engine import Laws
+from mcp_proxy_conformance.run.laws.engine import Laws, Tried
 from mcp_proxy_conformance.run.laws.of_loads import GeneratedLoads
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.run.subjects.loader import LoadBench
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
 from mcp_proxy_mutants.fresh import Fresh
 from mcp_proxy_mutants.loader.changed import ChangedLoad
 from mcp_proxy_reference.loader import MEANING, Outcome
@@ -294,6 +296,47 @@ def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
         pytest.raises(Inconclusive, match="only once: at most "),
     ):
         laws.compared("status").conclude()
+
+
+@pytest.mark.parametrize(("lapses", "is_open"), [(1, False), (2, True), (5, True)])
+def test_one_breach_that_does_not_come_again_is_a_lapse_and_two_are_not(
+    lapses: int, tmp_path: Path, *, is_open: bool
+) -> None:
+    """Of loads, a breach that no repetition shows leaves its clause observed, two leave it open."""
+    clauses = ("T1.timeout",)
+    finding = Finding(path="status", clauses=clauses, allowed="transient", observed="denied")
+
+    class Lapsing(GeneratedLoads):
+        """Loads of which some break a law, and none again when it is repeated."""
+
+        def tried_on_all(self, law: str) -> list[Tried[LoadCase]]:
+            """Return a trial of each load, of which the first ones break the law."""
+            steady = self.seen_again(law, self._cases[0])[0]
+            broken = replace(steady, found={("status", clauses): finding}, broken=clauses)
+            return [
+                replace(broken if number < lapses else steady, example=case)
+                for number, case in enumerate(self._cases)
+            ]
+
+        def seen_again(self, law: str, example: LoadCase) -> list[Tried[LoadCase]]:
+            """Return two trials in which the law holds."""
+            del law
+            return [Tried(example=example, found={}, observed=Counter(clauses), broken=())] * 2
+
+        def expect_control(self) -> None:
+            """Do nothing, as if a server was available."""
+
+    loads = Loads(embedded_target(changed("as-it-is")).loader, tmp_path)
+    laws = Laws(Lapsing(loads, Declared(reads=Reads()), examples=0, seed=0, out=tmp_path))
+    try:
+        compared = laws.compared("status")
+    finally:
+        laws.close()
+        loads.close()
+
+    assert compared.findings == []
+    assert [left.clauses for left in compared.open] == ([clauses] if is_open else [])
+    assert bool(compared.observed) is not is_open
 
 
 def test_a_check_cites_what_its_law_can_convict_of() -> None:

@@ -22,6 +22,8 @@ Found = Mapping[tuple[str, tuple[str, ...]], Finding]
 """Findings by path and clauses."""
 CONFIRMED, LOOKED_AT = 2, 4
 """Repetitions that confirm a breach, and the most examples whose breach is repeated."""
+LAPSES = 2
+"""Breaches, each shown by no repetition, that are more than a lapse of a busy machine."""
 AT_ONCE = 4
 """Broken laws whose breaches are confirmed and shrunk at once."""
 SHRINK_S = 8.0
@@ -51,7 +53,7 @@ class Examples(Protocol[E]):
     """The generated examples of one subject: worlds of a proxy, loads of a loader, relays' values.
 
     `noun` names one example, `subject` the kind of target; `seed` is the seed of the generator.
-    `again`: whether a breach is confirmed and shrunk; `is_timed`: whether a breach that no
+    `again`: whether a breach is confirmed and shrunk; `is_timed`: whether a single breach that no
     repetition shows is blamed on a busy machine; `shrink_s`: seconds for shrinking the breaches of
     all laws.
     """
@@ -215,10 +217,10 @@ class Laws(Generic[E]):
         """Confirm at most four of these breaking trials, given smallest first, and shrink them.
 
         After the first confirmed one, only those that break further clauses are looked at.
-        A breach that no repetition showed is `unsteady`, unless the examples are timed and
-        no repetition broke anything.
+        A breach that no repetition showed is `unsteady`, unless the examples are timed, no
+        repetition broke anything, and there is no second breach like it.
         """
-        examples, settled, tries = self._examples, _Settled(), 0
+        examples, settled, tries, lapses = self._examples, _Settled(), 0, list[str]()
         alone, until = examples.is_of_one(law), 0.0
         for trial in wrong:
             late = alone and until and time.monotonic() > until
@@ -227,8 +229,8 @@ class Laws(Generic[E]):
             tries += 1
             again = examples.seen_again(law, trial.example)
             if not (common := _common(trial.found, again)):
-                if not examples.is_timed or any(other.found for other in again):
-                    settled.unsteady.append(examples.in_words(trial.example))
+                lapsed = examples.is_timed and not any(other.found for other in again)
+                (lapses if lapsed else settled.unsteady).append(examples.in_words(trial.example))
                 continue
             if settled.findings and not alone:
                 settled.findings += _beyond(common, settled.findings)
@@ -244,6 +246,7 @@ class Laws(Generic[E]):
                     settled.evidence = tuple(examples.written(law, small, in_time=left > 0))
             settled.findings += _beyond(small.found, settled.findings)
             settled.findings += [] if alone else _beyond(common, settled.findings)
+        settled.unsteady += lapses if len(lapses) >= LAPSES else []
         return settled
 
     def _smallest(self, law: str, whole: Tried[E], until: float) -> Tried[E]:
