@@ -266,9 +266,9 @@ def places(secret: str, arrivals: Iterable[Arrival]) -> list[str]:
     """Return in words where arrivals show a secret, each place once: a header, a line, a body."""
     places: dict[str, None] = {}
     for arrival in arrivals:
-        texts = {f"header {name}": value for name, value in arrival.headers}
-        texts |= {"request line": arrival.line, "message": arrival.raw.decode(errors="replace")}
-        for place, text in texts.items():
+        texts = [(f"header {name}", value) for name, value in arrival.headers]
+        texts += ("request line", arrival.line), ("message", arrival.raw.decode(errors="replace"))
+        for place, text in texts:
             if _shows(secret, text):
                 places.setdefault(f"{place} of {arrival.method}")
     return list(places)

@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from mcp_proxy_mutants.relay.changed import Around, Forward, Got, Sent, changed_events
@@ -97,6 +97,20 @@ def _others(*names: str) -> Around:
             if (name in names if names else name not in (*usual, "connection", "accept-encoding"))
         }
         return await forward(replace(sent, extra=extra))
+
+    return around
+
+
+def _with_a_cookie_of_its_own() -> Around:
+    """Return a filter that sends a client's cookies on in a line, and a cookie in another one."""
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Forward a request with both lines, if its client has cookies."""
+        cookies = sent.headers.get("cookie")
+        if not cookies:
+            return await forward(sent)
+        lines = {"cookie": cookies, b"cookie": "relay=1"}  # one name, and two keys: both go up
+        return await forward(replace(sent, extra=cast("Headers", lines)))
 
     return around
 
@@ -248,6 +262,12 @@ MUTANTS = (
         "The client's cookies reach the upstream.",
         "RLY.cred.down.other",
         make=lambda: _others("cookie"),
+    ),
+    relay_mutant(
+        "relay-adds-a-cookie-to-those-of-clients",
+        "The client's cookies reach the upstream, and a cookie of the relay's in a second header.",
+        "RLY.cred.down.other",
+        make=_with_a_cookie_of_its_own,
     ),
     relay_mutant(
         "relay-tells-sessions",
