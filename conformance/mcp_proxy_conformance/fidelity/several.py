@@ -42,9 +42,10 @@ def routed(bench: RelayBench) -> Comparison:
     """Call each tool of two upstreams by its listed name; it arrives where it is described.
 
     A name that is listed twice is left out. Raises NotApplicable for a relay of one upstream,
-    Inconclusive if no call arrives.
+    Inconclusive if no call of all arrives.
     """
     comparison = Comparison()
+    reached: dict[tuple[str, int], list[str]] = {}
     shared, own = names(bench)
     tools = [(name, at) for each in (shared, own) for at in (0, 1) for name in each[at]]
     marks = [server.journal.mark() for server in both(bench)]
@@ -56,15 +57,15 @@ def routed(bench: RelayBench) -> Comparison:
             len(server.journal.calls(mark)) for server, mark in zip(both(bench), marks, strict=True)
         ]
         marks = [server.journal.mark() for server in both(bench)]
-        arrived = [WHICH[number] for number in (0, 1) if calls[number]]
-        if arrived:
-            comparison.one_of(
-                f"where a call of {name} arrives, a tool of the {WHICH[at]} upstream", arrived,
-                [[WHICH[at]]], breaks=[ROUTED],
-            )  # fmt: skip
-    if not comparison.looked:
+        reached[name, at] = [WHICH[number] for number in (0, 1) if calls[number]]
+    if not any(reached.values()):
         why = "no call of a listed tool arrives at either upstream"
         raise Inconclusive(why, cause="other_clause", needs=(CALLABLE,))
+    for (name, at), arrived in reached.items():
+        comparison.one_of(
+            f"where a call of {name} arrives, a tool of the {WHICH[at]} upstream", arrived,
+            [[WHICH[at]]], breaks=[ROUTED],
+        )  # fmt: skip
     return comparison
 
 

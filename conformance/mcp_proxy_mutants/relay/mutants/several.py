@@ -59,6 +59,15 @@ class _Crossed(Several):
         return (1 - number if (1 - number, own) in self.names else number), own
 
 
+class _Refusing(Several):
+    """Calls of the second upstream's tools are refused as unknown."""
+
+    def routed(self, name: str) -> tuple[int, str]:
+        """Return the first upstream, or that there is none."""
+        number, own = super().routed(name)
+        return (number if number == 0 else -1), own
+
+
 class _Following(Remote):
     """Redirects are followed, with a key beside the token that is in a header of its own."""
 
@@ -124,6 +133,12 @@ MUTANTS = (
         "A call goes to another upstream that has a tool of that name.",
         "RLY.tools.collide.routed",
         remote=several_by(_Crossed),
+    ),
+    relay_mutant(
+        "relay-lists-the-second-in-vain",
+        "The tools of the second upstream are listed, and every call of them is refused.",
+        "RLY.tools.collide.routed",
+        remote=several_by(_Refusing),
     ),
     relay_mutant(
         "relay-follows-redirects",
