@@ -13,7 +13,14 @@ from mcp_proxy_conformance.fidelity.exact_json import ABSENT
 from mcp_proxy_conformance.fidelity.offers import ASKED, TELLING
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import Exchange, StatelessClient, meta
-from mcp_proxy_conformance.fidelity.way_back import EVERYTHING, FIRST, answers_at, called, connected
+from mcp_proxy_conformance.fidelity.way_back import (
+    EVERYTHING,
+    FIRST,
+    answers_at,
+    called,
+    connected,
+    once,
+)
 from mcp_proxy_conformance.upstream.journal import Arrival
 from mcp_proxy_conformance.upstream.relayed_stateless import StatelessServer
 from mcp_proxy_conformance.upstream.stateless_rules import (
@@ -37,7 +44,7 @@ GIVEN = json.loads(b"{" + FIRST[ELICIT] + b"}")["result"]
 
 
 def crossing(bench: RelayBench) -> Comparison:
-    """Elicit from clients of each era that declare it; question and answer cross by value.
+    """Elicit from clients of each era that declare it; question and answer cross by value, once.
 
     What the relay does not declare upstream is left out; NotApplicable if that is everything.
     Raises Inconclusive if the direct way does not show it, or a call does not reach the upstream.
@@ -45,13 +52,13 @@ def crossing(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     served = bench.served()
     mark = bench.direct.server.journal.mark()
-    question, answer = _elicited(bench, bench.direct, bench.upstream_era)
-    if question is ABSENT or "result" not in answer or _given(bench.direct, mark) is ABSENT:
+    questions, answer = _elicited(bench, bench.direct, bench.upstream_era)
+    if not questions or "result" not in answer or not _given(bench.direct, mark):
         raise Inconclusive("the direct way does not show an elicitation")
     for wire in served:
         bench.needs_tool(TELLING, wire)
         mark = bench.through.server.journal.mark()
-        question, answer = _elicited(bench, bench.through, wire)
+        questions, answer = _elicited(bench, bench.through, wire)
         calls = bench.through.server.journal.calls(mark)
         if not calls:
             raise Inconclusive("the call did not reach the upstream")
@@ -59,12 +66,16 @@ def crossing(bench: RelayBench) -> Comparison:
             continue
         place = f"elicitation of a {wire} client"
         asked = exact_json.read(json.dumps(ASKED[ELICIT]).encode())
+        question = questions[0] if questions else ABSENT
         record(comparison, f"{place}: the question", asked, question, clauses=(CROSSES,),
                additions=True)  # fmt: skip
+        once(comparison, f"{place}: the question", questions, CROSSES)
         given = exact_json.read(json.dumps(GIVEN).encode())
         at_upstream = _given(bench.through, mark)
-        record(comparison, f"{place}: at the upstream", given, at_upstream, clauses=(CROSSES,),
-               additions=True)  # fmt: skip
+        record(comparison, f"{place}: at the upstream", given, (*at_upstream, ABSENT)[0],
+               clauses=(CROSSES,), additions=True)  # fmt: skip
+        further = [exact_json.plain(each) for each in at_upstream[1:]]
+        comparison.one_of(f"{place}: further answers", further, [[]], breaks=[CROSSES])
         comparison.truth(f"{place}: the result", answer, holds="result" in answer,
                          allowed="a result", breaks=[CROSSES])  # fmt: skip
     if not comparison.looked:
@@ -276,27 +287,23 @@ def _compare_states(
         comparison.one_of(f"{place}: ids used twice", len(ids) - len({*ids}), [0], breaks=[STATE])
 
 
-def _elicited(bench: RelayBench, side: Side, wire: Wire) -> tuple[Any, Mapping[str, Any]]:
-    """Elicit from a client of an era on a way; return (the question's params, its last answer).
-
-    The params are ABSENT if nothing was asked.
-    """
+def _elicited(bench: RelayBench, side: Side, wire: Wire) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Elicit from a client of an era on a way; return (the questions' params, its last answer)."""
     if wire == "handshake":
         with closing(connected(bench, side, EVERYTHING)) as client:
             client.answers |= FIRST
             answer = called(side, client, ELICIT)
-            asked = client.received(ELICIT)
-            return (asked[0].exact if asked else ABSENT), answer
+            return [each.exact for each in client.received(ELICIT)], answer
     with closing(bench.relay.stateless(side)) as client:
         exchange = _asked(side, client, "a")
         questions = _result(exchange).get("inputRequests", {})
         if not questions:
-            return ABSENT, exchange.answer
+            return [], exchange.answer
         raw = exact_json.read(exchange.received("")[-1].raw)
-        path = ("result", "inputRequests", next(iter(questions)), "params")
+        asked = exact_json.at(raw, ("result", "inputRequests"))
         state = _result(exchange).get("requestState")
         answer = _retried(side, client, "a", exchange, state).answer
-        return exact_json.at(raw, path), answer
+        return [exact_json.at(asked, (name, "params")) for name in questions], answer
 
 
 def _declared(side: Side, call: Arrival) -> Mapping[str, Any]:
@@ -307,12 +314,11 @@ def _declared(side: Side, call: Arrival) -> Mapping[str, Any]:
     return side.server.talk.declared.get(call.session, {})
 
 
-def _given(side: Side, mark: int) -> Any:
-    """Return the first answer to an elicitation that arrived at the upstream; ABSENT without."""
-    for each in side.server.journal.since(mark, "tools/call"):
+def _given(side: Side, mark: int) -> Sequence[Any]:
+    """Return the answers to an elicitation that arrived at the upstream and were taken there."""
+    found = []
+    for each in side.server.journal.calls(mark):
         params = exact_json.at(exact_json.read(each.raw), ("params",))
         given = exact_json.at(params, ("inputResponses",))
-        if given is not ABSENT and (values := [value for _, value in given]):
-            return values[0]
-    answers = answers_at(side, mark)
-    return exact_json.at(answers[0], ("result",)) if answers else ABSENT
+        found += [value for _, value in given] if given is not ABSENT else []
+    return found or [exact_json.at(each, ("result",)) for each in answers_at(side, mark)]

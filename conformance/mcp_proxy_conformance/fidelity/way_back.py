@@ -208,8 +208,8 @@ def levels(bench: RelayBench) -> Comparison:
 def questions(bench: RelayBench) -> Comparison:
     """Have the upstream ask for each thing, and compare question and answer at the other ends.
 
-    What the relay does not declare upstream is left out; NotApplicable if that is everything.
-    Raises Inconclusive if the direct way does not show one.
+    Neither comes twice. What the relay does not declare upstream is left out; NotApplicable if that
+    is everything. Raises Inconclusive if the direct way does not show one.
     """
     comparison = Comparison()
     needs_messages(bench)
@@ -227,12 +227,24 @@ def questions(bench: RelayBench) -> Comparison:
             record(
                 comparison, place, own.asked[0].exact, question, clauses=(ANSWERED,), additions=True
             )
+            once(comparison, f"{place}: asked", [each.exact for each in shown.asked], ANSWERED)
         answer = shown.answers[0] if shown.answers else ABSENT
         record(comparison, f"{place}: at the upstream", own.answers[0], answer, clauses=(ANSWERED,),
                additions=True)  # fmt: skip
+        further = [exact_json.plain(each) for each in shown.answers[1:]]
+        comparison.one_of(f"{place}: further answers", further, [[]], breaks=[ANSWERED])
     if not comparison.looked:
         raise NotApplicable("nothing is declared upstream", cause="not_declared")
     return comparison
+
+
+def once(comparison: Comparison, place: str, questions: Sequence[Any], clause: str) -> None:
+    """Record a finding if the first of these questions, the upstream's, comes again.
+
+    Others may be the relay's own.
+    """
+    again = sum(not any(exact_json.differences(questions[0], each)) for each in questions[1:])
+    comparison.one_of(f"{place} again", again, [0], breaks=[clause])
 
 
 def undeclared(bench: RelayBench) -> Comparison:

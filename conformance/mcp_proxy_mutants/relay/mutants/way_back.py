@@ -13,6 +13,7 @@ from mcp_proxy_mutants.relay.places import answered, without
 PROGRESS, LOG = "notifications/progress", "notifications/message"
 UPDATED, CANCELLED = "notifications/resources/updated", "notifications/cancelled"
 SUBSCRIBE, SET_LEVEL = "resources/subscribe", "logging/setLevel"
+AGAIN = "again"
 
 
 def _down(method: str, change: Callable[[dict[str, Json]], Json]) -> Down:
@@ -164,6 +165,43 @@ def _deaf() -> Around:
     return around
 
 
+def _answering_twice() -> Around:
+    """Return a filter that sends a cancel after each result of a client, as a second one."""
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Forward a result, and then another one of the same id."""
+        got, message = await forward(sent), sent.message
+        if "method" not in message and isinstance(message.get("result"), dict):
+            await forward(sent.saying(message | {"result": {"action": "cancel"}}))
+        return got
+
+    return around
+
+
+def _asking_twice(method: str) -> Callable[[], Around]:
+    """Return a maker of a filter that asks the client everything of a method twice.
+
+    The second request has an id of its own, and its answer is kept from the upstream.
+    """
+
+    async def doubled(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield the messages of a stream, requests of that method twice."""
+        async for event in events:
+            yield event
+            message = read(event)
+            if message.get("method") == method:
+                yield write(message | {"id": AGAIN})
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Forward a message, unless it answers the second request."""
+        if "method" not in sent.message and sent.message.get("id") == AGAIN:
+            return Got(status=202, headers={})
+        got = await forward(sent)
+        return got if got.events is None else replace(got, events=doubled(got.events))
+
+    return lambda: around
+
+
 def _declaring(*names: str) -> Up:
     """Return a filter that declares these capabilities upstream for every client."""
     more: dict[str, Any] = {name: {} for name in names}
@@ -313,6 +351,20 @@ MUTANTS = (
                 else answer
             )
         ),
+    ),
+    relay_mutant(
+        "relay-answers-twice",
+        "After a client's result the upstream gets a second one, of the same id.",
+        "RLY.back.request.answered",
+        "RLY.era.elicit.crosses",
+        make=_answering_twice,
+    ),
+    relay_mutant(
+        "relay-asks-twice",
+        "A client is asked twice for what the upstream asks once.",
+        "RLY.back.request.answered",
+        "RLY.era.elicit.crosses",
+        make=_asking_twice("elicitation/create"),
     ),
     relay_mutant(
         "relay-keeps-updates",
