@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from mcp_proxy_conformance.discovery.answer_schemas import (
 from mcp_proxy_conformance.discovery.repeats import expect_single, loads
 from mcp_proxy_conformance.discovery.structured import expect_same_counts
 from mcp_proxy_conformance.targets.known_tools import Known
+from mcp_proxy_conformance.verdict.comparison import same
 from mcp_proxy_conformance.verdict.result import (
     DeclarationFault,
     Finding,
@@ -207,12 +208,13 @@ def read_answer(
     )
 
 
-def read_listing(reply: ToolReply, members: Members) -> Listing:
+def read_listing(reply: ToolReply, members: Members, single: Collection[str] = ()) -> Listing:
     """Read a reply of the listing tool; its schema breaches are in `findings`.
 
-    Of servers with equal names the last counts. Raises Misshapen for an error, repeated
-    members, other counts in structured content or no list of servers; ProtocolFault for a
-    malformed result or a too long name.
+    Of servers with equal names the last counts; those in `single` are known to be one server each.
+    Raises Misshapen for an error, repeated members, other counts in structured content or in
+    another entry of a `single` server, or no list of servers; ProtocolFault for a malformed result
+    or a too long name.
     """
     body = read_body(reply)
     expect_single(reply.text, body, members)
@@ -221,6 +223,7 @@ def read_listing(reply: ToolReply, members: Members) -> Listing:
     if not isinstance(listed, list):
         raise Misshapen(f'the server listing has no list "{members.servers}": {as_json(body)}')
     entries = [server_entry(server, members) for server in listed]
+    _expect_equal_counts([entry for entry in entries if entry.name in single])
     return Listing(
         reply=reply,
         servers={entry.name: entry for entry in entries},
@@ -271,6 +274,17 @@ def server_entry(entry: Any, members: Members) -> ServerEntry:
         has_counts=members.counts in entry,
         counts=entry.get(members.counts),
     )
+
+
+def _expect_equal_counts(entries: Iterable[ServerEntry]) -> None:
+    """Raise Misshapen if two entries of one server have unlike counts, or only one has any."""
+    first: dict[str, ServerEntry] = {}
+    for entry in entries:
+        other = first.setdefault(entry.name, entry)
+        if entry.has_counts != other.has_counts or not same(entry.counts, other.counts):
+            raise Misshapen(
+                f"the listing shows {entry.name} twice, with unlike counts", "FR-010.block"
+            )
 
 
 def _entries(

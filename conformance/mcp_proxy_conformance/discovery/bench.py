@@ -168,7 +168,8 @@ class Bench:
 
         Misshapen for an error or another shape.
         """
-        listing = read_listing(reply, self.surface.members)
+        single = [server.name for server in self.world.servers]
+        listing = read_listing(reply, self.surface.members, single)
         self.started.found(listing.findings, "listing of servers")
         return listing
 

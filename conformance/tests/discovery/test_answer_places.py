@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -31,16 +32,19 @@ def reply(text: str, **beside: Any) -> ToolReply:
     )  # fmt: skip
 
 
-def clauses(text: str, *, listing: bool = False, flagged: bool = True, **beside: Any) -> set[str]:
+def clauses(
+    text: str, *, listing: bool = False, single: Collection[str] = (), flagged: bool = True,
+    **beside: Any,
+) -> set[str]:  # fmt: skip
     """Return the clauses that reading an answer, or a listing, of this text finds broken.
 
     The answer is to `drop` with limit 2; `beside` are members beside the text. For a listing the
-    flag does not count.
+    flag does not count, and `single` are names of one server each.
     """
     try:
         sent = reply(text, **beside)
         if listing:
-            read_listing(sent, NAMES)
+            read_listing(sent, NAMES, single)
             return set()
         answer = read_answer(sent, "drop", NAMES, Known())
         expect_agreement(sent, answer.body, NAMES, Known(), flagged=flagged, limit=2)
@@ -87,6 +91,27 @@ def test_a_repeated_count_is_seen_in_a_listing(entry: str, broken: set[str]) -> 
     Equal counts, and repeats outside of blocks, break none.
     """
     assert clauses(f'{{"servers":[{{"name":"forge",{entry}}}]}}', listing=True) == broken
+
+
+@pytest.mark.parametrize(
+    ("counts", "single", "broken"),
+    [
+        (({"callable": 1, "disabled_by_user": 1}, {}), ["forge"], {"FR-010.block"}),
+        (({}, {"callable": 1, "disabled_by_user": 1}), ["forge"], {"FR-010.block"}),
+        (({"callable": 1, "disabled_by_user": 1},) * 2, ["forge"], set()),
+        (({"callable": 1, "disabled_by_user": 1}, {}), [], set()),
+    ],
+)
+def test_unlike_counts_of_one_server_are_seen(
+    counts: tuple[dict[str, int], ...], single: list[str], broken: set[str]
+) -> None:
+    """A listing that shows one server twice, with unlike counts, breaks FR-010.block.
+
+    Entries with equal counts break none, nor do servers that may only have the same name.
+    """
+    servers = [{"name": "forge"} | ({"tools": block} if block else {}) for block in counts]
+
+    assert clauses(json.dumps({"servers": servers}), listing=True, single=single) == broken
 
 
 SECTION = [json.loads(ENTRY)]

@@ -226,6 +226,20 @@ def _null_beside_blocks(document: Json) -> str:
     return render(document | {"servers": [{"tools": None} | entry for entry in listed]})
 
 
+def _twice(document: Json) -> str:
+    """Return the listing's JSON; servers without counts come twice, first with counts.
+
+    These are one callable tool and one locked by the user; other documents are unchanged.
+    """
+    counts = {"callable": 1, "disabled_by_user": 1}
+    listed = [
+        each
+        for entry in document.get("servers", [])
+        for each in ([] if "tools" in entry else [entry | {"tools": counts}]) + [entry]
+    ]
+    return render(document | {"servers": listed} if listed else document)
+
+
 def _revisions() -> Callable[[Json], str]:
     """Return a `render` decision: each server's entry has the number of states of all counts.
 
@@ -589,6 +603,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "SC-005.absent",
         "SC-005.zero-bytes",
         render=_null_beside_blocks,
+    ),
+    mutant(
+        "callable-servers-listed-twice",
+        "A fully callable server is listed twice, first with a block and then without one.",
+        "FR-010.block",
+        render=_twice,
     ),
     mutant(
         "counts-always",
