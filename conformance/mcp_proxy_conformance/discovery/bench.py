@@ -320,6 +320,16 @@ class Bench:
         self.started.settled_from = time.monotonic()
         return not reached
 
+    def stays_refused(self, key: ToolKey) -> bool:
+        """Call a tool until it is refused, as `refused` does, and again once the time is over.
+
+        Return whether it was refused and, after the settle time, is so three times in a row.
+        """
+        if not self.refused(key):
+            return False
+        self.settle()
+        return not any(self.call(key).reached for _ in range(3))
+
     def reached(self, key: ToolKey) -> bool:
         """Call a tool until its upstream counts it, up to the enforce time; return whether it did.
 

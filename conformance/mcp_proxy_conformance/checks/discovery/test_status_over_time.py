@@ -252,7 +252,7 @@ def test_a_lock_outlives_a_change_of_its_tool(bench: Bench) -> None:
     )
     bench.require(CHANGED in listed, "the changed description of a callable tool is not listed")
 
-    unlocked = [str(key) for key in (DROP, WIPE) if not bench.refused(key)]
+    unlocked = [str(key) for key in (DROP, WIPE) if not bench.stays_refused(key)]
 
     assert unlocked == []
 

@@ -27,8 +27,9 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
 ) -> None:
     """The same query, with the flag that the note names, returns tool, status and remedy.
 
-    Without a note that names the flag, it is inconclusive; not applicable if callable tools answer
-    every query, so that none is owed.
+    Without a note that names the flag, or if other matches and withheld tools leave no room for any
+    of these, it is inconclusive; not applicable if callable tools answer every query, so that none
+    is owed.
     """
     led = [q for q in queries if leads_on(bench.discover(q)) and _concerns_a_lock(bench, q)]
     if not led:
@@ -40,9 +41,11 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
         q: [k for k in answer.statuses() if bench.relevant(k, q)] for q, answer in answers.items()
     }
     yielded = {
-        in_words({"query": q, "include_disabled": True}): _parts_present(answer, *matches[q])
+        in_words({"query": q, "include_disabled": True}): _parts_present(bench, answer, *matches[q])
         for q, answer in answers.items()
+        if matches[q] or not _is_full(bench, answer)
     }
+    bench.require(yielded, "withheld tools left no room for a match")
 
     assert yielded == dict.fromkeys(yielded, WANTED)
 
@@ -52,7 +55,8 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
 def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench: Bench) -> None:
     """If a rejection points to discovery, one flagged call returns tool, status and remedy.
 
-    Inconclusive if no rejection names the flag or the discovery tool.
+    Inconclusive if no rejection names the flag or the discovery tool, or if other matches and
+    withheld tools leave no room for any of these tools.
     """
     pointers = (FLAG, bench.surface.discovery_tool)
     led = [
@@ -65,10 +69,12 @@ def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench
     answers = {key: bench.discover(_query_for(bench, key), include_disabled=True) for key in led}
     yielded = {
         (str(key), in_words({"query": answer.query, "include_disabled": True})): (
-            _parts_present(answer, key)
+            _parts_present(bench, answer, key)
         )
         for key, answer in answers.items()
+        if key in answer.statuses() or not _is_full(bench, answer)
     }
+    bench.require(yielded, "other locked tools left no room for the rejected ones")
 
     assert yielded == dict.fromkeys(yielded, WANTED)
 
@@ -116,18 +122,24 @@ def _query_for(bench: Bench, key: ToolKey) -> str:
     return key.tool if is_withheld(bench.states[key]) else bench.tools[key].word
 
 
-def _parts_present(answer: Answer, *keys: ToolKey) -> list[str]:
+def _is_full(bench: Bench, answer: Answer) -> bool:
+    """Whether the section has ten tools that it may list: those that match, and withheld ones."""
+    locked = [key for key in answer.statuses() if key in bench.states]
+    due = [k for k in locked if bench.relevant(k, answer.query) or is_withheld(bench.states[k])]
+    return len(due) >= LOCKED_CAP
+
+
+def _parts_present(bench: Bench, answer: Answer, *keys: ToolKey) -> list[str]:
     """Return those of WANTED that the answer has for these tools, in its order.
 
-    "tool" needs all of them, unless the section is full; status and remediation are judged on
+    "tool" needs all of them, or one if the section is full; status and remediation are judged on
     those that are shown.
     """
     statuses = answer.statuses()
-    full = len(answer.disabled) >= LOCKED_CAP
     shown = [statuses[key] for key in keys if key in statuses]
     remedies = [(answer.remediation or {}).get(str(status)) for status in shown]
     present = (
-        full or (len(shown) == len(keys) > 0),
+        bool(shown) and (len(shown) == len(keys) or _is_full(bench, answer)),
         all(status in STATUSES for status in shown),
         all(isinstance(text, str) and text.strip() for text in remedies),
     )

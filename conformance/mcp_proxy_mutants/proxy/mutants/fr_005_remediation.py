@@ -80,6 +80,32 @@ def _not_what_was_refused(gateway: Gateway) -> None:
     decide(gateway, rejection=rejection, window=without)
 
 
+def _ten_others(gateway: Gateway) -> None:
+    """With the flag, list ten other locked tools in place of the only one that matches."""
+
+    def answer(document: Json, request: Request) -> Json:
+        """Return the answer with the ten others and their texts; as it is without room for ten."""
+        listed = document.get("disabled", [])
+        roomy = std.cap(request.limit) == std.LOCKED_CAP
+        if not request.flag or len(listed) != 1 or not roomy:
+            return document
+        others = [
+            facts
+            for tools in gateway.known().values()
+            for facts in tools
+            if std.indexed(facts)
+            and not std.may_call(facts, "discovery")
+            and facts.tool.key != listed[0]["name"]
+        ][: std.LOCKED_CAP]
+        if len(others) < std.LOCKED_CAP:
+            return document
+        entries = [std.locked_entry(facts, std.classify(facts), False) for facts in others]
+        texts = {entry["status"]: std.REMEDIATION[entry["status"]] for entry in entries}
+        return document | {"disabled": entries, "remediation": texts}
+
+    decide(gateway, answer=answer)
+
+
 def _with(status: Status, text: str) -> Texts:
     """Return the remediation texts by status with one of them replaced."""
     return {**std.REMEDIATION, status: text}
@@ -476,6 +502,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "An answer with the note is repeated when its query is sent with the flag.",
         "SC-002.two-steps",
         answer=Fresh(_empty_answers_kept),
+    ),
+    mutant(
+        "ten-others-for-one",
+        "With the flag, ten other tools are listed in place of the only one that matches.",
+        "SC-002.two-steps",
+        swap=_ten_others,
     ),
     mutant(
         "refused-tools-left-out-once",

@@ -503,6 +503,26 @@ def _user_overrides(applies: Callable[[Server], bool]) -> Callable[[Gateway], No
     return swap
 
 
+def _overridden_now_and_then(gateway: Gateway) -> None:
+    """Let every second call of denied tools that the user turned on pass; they stay denied."""
+    _user_overrides(lambda _: False)(gateway)
+    turned_on: set[str] = set()
+    lock, second = gateway.store.lock, every_nth(2)
+
+    def locked(tool: Tool, *, locked: bool) -> None:
+        """Set or lift the user's lock, and keep which tools are turned on."""
+        lock(tool, locked=locked)
+        (turned_on.discard if locked else turned_on.add)(tool.key)
+
+    def may(facts: Facts, surface: str) -> bool:
+        """Whether the tool may be called; of one that the user turned on, every second call may."""
+        kept = facts.denied and facts.tool.key in turned_on and is_call(surface)
+        return std.may_call(facts, surface) or (kept and second())
+
+    put(gateway.store, lock=locked)
+    decide(gateway, may_call=may)
+
+
 def _met_again(gateway: Gateway) -> None:
     """Approve all tools of a server at its first load after it is switched on.
 
@@ -598,6 +618,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "A tool outside its server's allow list becomes callable when the user turns it on.",
         "FR-011.never-reaches",
         swap=_user_overrides(_by_allow_list),
+    ),
+    mutant(
+        "user-overrides-now-and-then",
+        "Every second call of a denied tool passes once the user has turned it on.",
+        "FR-011.never-reaches",
+        swap=_overridden_now_and_then,
     ),
     mutant(
         "user-overrides-the-deny-list",
