@@ -224,7 +224,7 @@ class RelayBench:
     def same_arguments(
         self, case: RelayCase, arguments: bytes, of: Mapping[Kind, str] | None = None
     ) -> Comparison:
-        """Call the case's tool with these arguments on both ways; compare those that arrive.
+        """Call the case's tool with these arguments on both ways; compare all that arrive.
 
         No call at the upstream is a finding, unless the case allows a refusal and there is an
         error. `of` is as in `judged`. Raises Inconclusive if the direct way does not show the
@@ -251,7 +251,8 @@ class RelayBench:
             )  # fmt: skip
             self._expect_serving(comparison, case)
             return comparison
-        self._compare(comparison, case, (direct[0], through[0]), f"{case.id}: arguments", of)
+        for each in through:
+            self._compare(comparison, case, (direct[0], each), f"{case.id}: arguments", of)
         return comparison
 
     def same_outcome(

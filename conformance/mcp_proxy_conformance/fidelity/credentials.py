@@ -82,10 +82,12 @@ def others_sent_on(bench: RelayBench) -> Comparison:
 def in_urls(bench: RelayBench) -> Comparison:
     """Search the URLs that the upstream is asked for, for the client's token and the relay's own.
 
-    Raises NotApplicable if the client is over stdio, Inconclusive if the relay does not serve it.
+    Raises NotApplicable if the client or the upstream is over stdio, Inconclusive if the relay does
+    not serve the client.
     """
     comparison = Comparison()
     _arrivals(bench)
+    bench.needs_http()
     lines = [arrival.line for arrival in bench.through.server.journal.since()]
     tokens = [_token(bench), UPSTREAM_TOKEN]
     urls = [line for line in lines if any(_shows(token, line) for token in tokens)]

@@ -322,6 +322,7 @@ def _apart(
         due.result()
         if not clients[1].received(method):
             poll(lambda: any(client.received(method) for client in clients), bool, LATE_S)
+        time.sleep(SETTLES_S)
         first, second, third = (len(client.received(method)) for client in clients)
     foreign = [exact_json.read(b"{" + member + b"}") for member in FOREIGN.values()]
     used = [answer for answer in answers_at(side, mark) if answer in foreign]

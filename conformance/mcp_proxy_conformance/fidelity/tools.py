@@ -17,7 +17,7 @@ from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import quoted
 
 LISTED, ONCE = "RLY.tools.complete.listed", "RLY.tools.complete.once"
-CALLABLE = "RLY.tools.complete.callable"
+CALLABLE, QUIET = "RLY.tools.complete.callable", "RLY.up.once.quiet"
 BEYOND, ENDS = "RLY.tools.paging.beyond-first", "RLY.tools.paging.ends"
 EXACT, BAD = "RLY.tools.paging.cursor-exact", "RLY.tools.paging.bad-cursor"
 SAME, VALID = "RLY.tools.schema.same-instances", "RLY.tools.schema.valid"
@@ -57,7 +57,7 @@ def listed_tools(bench: RelayBench, clause: str = LISTED) -> Comparison:
 def callable_tools(bench: RelayBench) -> Comparison:
     """Call each tool of the server that the relay lists; compare what arrives and the outcome.
 
-    One call of that name must arrive, and a result come back.
+    A call of that name must arrive, once, and a result come back.
     """
     comparison = Comparison()
     listed = {bench.through.bare(name) for name in bench.listing().names}
@@ -71,6 +71,8 @@ def callable_tools(bench: RelayBench) -> Comparison:
             f"calls of {name} at the upstream", sorted(set(map(str, arrived))), [[name]],
             breaks=[CALLABLE],
         )  # fmt: skip
+        if name in arrived:
+            comparison.one_of(f"executions of {name}", arrived.count(name), [1], breaks=[QUIET])
         comparison.one_of(f"outcome of {name}", outcome.kind, ["result"], breaks=[CALLABLE])
     return comparison
 

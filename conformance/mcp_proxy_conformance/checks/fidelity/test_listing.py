@@ -24,10 +24,10 @@ def test_tools_of_any_name_and_schema_are_listed(bench: RelayBench) -> None:
     tools.listed_tools(bench).conclude()
 
 
-@requirement("RLY.tools.complete.callable")
+@requirement("RLY.tools.complete.callable", "RLY.up.once.quiet")
 @on(RELAYED)
 def test_every_listed_tool_can_be_called(bench: RelayBench) -> None:
-    """A call by the listed name reaches the upstream's tool, and is answered.
+    """A call by the listed name reaches the upstream's tool, once, and is answered.
 
     The answer must be a result. Tools that the relay does not list are left out.
     """

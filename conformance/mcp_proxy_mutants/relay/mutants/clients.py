@@ -184,10 +184,11 @@ Route = Callable[[_Stream, list[_Stream]], list[_Stream]]
 """Chooses the streams, of all that are open, on which a message that came on one is put."""
 
 
-def _routed(method: str, route: Route) -> Around:
+def _routed(method: str, route: Route, late_s: float = 0.0) -> Around:
     """Return a filter that puts messages of a method on the streams that `route` chooses.
 
-    It is called with the stream on which a message came, and all that are open.
+    It is called with the stream on which a message came, and all that are open; on others than
+    that stream a message is put so many seconds later.
     """
     streams: list[_Stream] = []
 
@@ -201,7 +202,11 @@ def _routed(method: str, route: Route) -> Around:
             async for event in events:
                 is_routed = json_text.read(event).get("method") == method
                 for stream in route(own, streams) if is_routed else [own]:
-                    stream.events.put_nowait(event)
+                    if late_s and stream is not own:
+                        loop = asyncio.get_running_loop()
+                        loop.call_later(late_s, stream.events.put_nowait, event)
+                    else:
+                        stream.events.put_nowait(event)
 
         task = asyncio.create_task(pump())
         task.add_done_callback(lambda _: own.events.put_nowait(b""))
@@ -222,10 +227,11 @@ def _routed(method: str, route: Route) -> Around:
     return around
 
 
-def misrouted(method: str, *, both: bool) -> Around:
+def misrouted(method: str, *, both: bool, late_s: float = 0.0) -> Around:
     """Return a filter that puts messages of a method on the streams of the other clients.
 
-    With `both`, they stay on their own stream too. Without another client nothing is changed.
+    With `both`, they stay on their own stream too; on the others they are so many seconds late.
+    Without another client nothing is changed.
     """
 
     def route(own: _Stream, streams: list[_Stream]) -> list[_Stream]:
@@ -233,7 +239,7 @@ def misrouted(method: str, *, both: bool) -> Around:
         others = [stream for stream in streams if stream.session != own.session]
         return [*others, *([own] if both else [])] if others else [own]
 
-    return _routed(method, route)
+    return _routed(method, route, late_s)
 
 
 def _doubled(method: str) -> Around:
@@ -274,6 +280,12 @@ MUTANTS = (
         "Progress reaches the other clients only.",
         "RLY.apart.progress",
         make=lambda: misrouted("notifications/progress", both=False),
+    ),
+    relay_mutant(
+        "relay-tells-all-of-progress-late",
+        "Progress reaches the other clients that wait for an answer 0.05 s later.",
+        "RLY.apart.progress",
+        make=lambda: misrouted("notifications/progress", both=True, late_s=0.05),
     ),
     relay_mutant(
         "relay-cancels-other-ids",

@@ -111,6 +111,27 @@ def _twice(*, at_once: bool) -> Around:
     return around
 
 
+def _once_more(*, given: bool) -> Around:
+    """Return a filter that sends calls of every tool but `count` again, without arguments.
+
+    They are those with arguments if `given`, else those without.
+    """
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """Send a call, then such a call again; return the first one's answer."""
+        got, params = await forward(sent), sent.message.get("params") or {}
+        if (
+            is_call(sent)
+            and params.get("name") != "count"
+            and bool(params.get("arguments")) == given
+        ):
+            again = {"id": f"{sent.message['id']} again", "params": params | {"arguments": {}}}
+            await forward(sent.saying(sent.message | again))
+        return got
+
+    return around
+
+
 def _kept_answers() -> Around:
     """Return a filter that answers a call like the first equal one, of whatever client."""
     kept: dict[bytes, Got] = {}
@@ -302,6 +323,18 @@ MUTANTS = (
         "Every call is sent twice at once.",
         "RLY.up.once.quiet",
         make=lambda: _twice(at_once=True),
+    ),
+    relay_mutant(
+        "relay-calls-some-twice",
+        "Every call without arguments, but of the tool `count`, is sent twice.",
+        "RLY.up.once.quiet",
+        make=lambda: _once_more(given=False),
+    ),
+    relay_mutant(
+        "relay-calls-again-without-arguments",
+        "After a call with arguments, of every tool but `count`, one without is sent.",
+        "RLY.up.arguments.text",
+        make=lambda: _once_more(given=True),
     ),
     relay_mutant(
         "relay-keeps-answers",
