@@ -61,10 +61,11 @@ def kept_hints(bench: RelayBench) -> Comparison:
         if own.get("cacheScope") != "private":
             raise Inconclusive(f"the direct way does not show the hints of {method}")
         scope, kept_ms = shown.get("cacheScope"), shown.get("ttlMs", 0)
-        if scope is None:
+        if scope is None and "ttlMs" not in shown:
             continue
-        comparison.truth(f"cacheScope of {method}", scope, holds=scope != "public",
-                         allowed="private", breaks=[KEPT])  # fmt: skip
+        if scope is not None:
+            comparison.truth(f"cacheScope of {method}", scope, holds=scope != "public",
+                             allowed="private", breaks=[KEPT])  # fmt: skip
         holds = isinstance(kept_ms, int | float) and kept_ms <= own["ttlMs"]
         comparison.truth(f"ttlMs of {method}", kept_ms, holds=holds, breaks=[KEPT],
                          allowed=f"at most {own['ttlMs']}")  # fmt: skip
@@ -74,9 +75,9 @@ def kept_hints(bench: RelayBench) -> Comparison:
 
 
 def page_scopes(bench: RelayBench) -> Comparison:
-    """Walk along the pages of lists; all pages of one have the same scope.
+    """Walk along the pages of lists; all pages of one have the same scope, or none has any.
 
-    Raises NotApplicable if no list has several pages with hints.
+    What is no result is no page. Raises NotApplicable if no list has several pages with hints.
     """
     comparison = Comparison()
     bench.served("stateless")
@@ -85,11 +86,12 @@ def page_scopes(bench: RelayBench) -> Comparison:
         cursor: Any = None
         while len(scopes) < MOST_PAGES:
             asked = {} if cursor is None else {"cursor": cursor}
-            result = _result(bench, bench.through, method, asked)
+            if not (result := _result(bench, bench.through, method, asked)):
+                break
             scopes.append(result.get("cacheScope"))
             if (cursor := result.get("nextCursor")) is None:
                 break
-        if len(scopes) > 1 and None not in scopes:
+        if len(scopes) > 1 and any(scope is not None for scope in scopes):
             same = [scopes[:1] * len(scopes)]
             comparison.one_of(f"scopes of the pages of {method}", scopes, same, breaks=[PAGES])
     if not comparison.looked:

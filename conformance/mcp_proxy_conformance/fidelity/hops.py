@@ -142,12 +142,15 @@ def traces(bench: RelayBench) -> Comparison:
         bench.needs_tool("echo", wire)
         for given in TRACES:
             arrived = _arrived(bench, partial(_called, bench, wire, "echo", {}, given))
-            found = meta_of(json.loads(arrived[-1].raw))
-            arrives = arrives or bool(TRACE_FORMS.keys() & found.keys())
+            found = [
+                (name, context[name])
+                for context in [meta_of(json.loads(each.raw)) for each in arrived]
+                for name in TRACE_FORMS
+                if name in context
+            ]
+            arrives = arrives or bool(found)
             wrong = {
-                name: found[name]
-                for name, form in TRACE_FORMS.items()
-                if name in found and not form.fullmatch(str(found[name]))
+                name: value for name, value in found if not TRACE_FORMS[name].fullmatch(str(value))
             }
             sender = f"a {wire} client that sends {', '.join(given) or 'none'}"
             comparison.one_of(

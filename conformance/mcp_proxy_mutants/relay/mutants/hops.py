@@ -13,7 +13,7 @@ from mcp_proxy_mutants.relay.places import listed, without
 PREFIX = "up_"
 PARAM, KNOWN = "mcp-param-", ("region", "count", "sure", "city")
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-CANCELLED = "notifications/cancelled"
+CANCELLED, LIST = "notifications/cancelled", "tools/list"
 PAUSE_S, KEPT_S = 0.2, 6.0
 INITIALIZED = "notifications/initialized"
 
@@ -96,6 +96,23 @@ def _prefixed() -> Around:
         got = await forward(sent)
         renamed = listed(lambda tool: tool | {"name": f"{PREFIX}{tool['name']}"})
         return got if not got.message else got.saying(renamed(got.message, message))
+
+    return around
+
+
+def _asking_before() -> Around:
+    """Return a filter that lists the tools before each call, with an empty trace context."""
+
+    async def around(sent: Sent, forward: Forward) -> Got:
+        """List with the `_meta` of a call and that context, then forward the call."""
+        message = sent.message
+        meta = (message.get("params") or {}).get("_meta")
+        if message.get("method") == "tools/call" and CAPABILITIES in (meta or {}):
+            asked = {"jsonrpc": "2.0", "id": f"{message['id']} before", "method": LIST}
+            body = write(asked | {"params": {"_meta": meta | {"traceparent": ""}}})
+            headers = {**without(dict(sent.headers), "mcp-name"), "mcp-method": LIST}
+            await forward(replace(sent, headers=headers, body=body))
+        return await forward(sent)
 
     return around
 
@@ -207,6 +224,12 @@ MUTANTS = (
         "A request without trace context gets an empty one.",
         "RLY.era.meta.trace",
         make=_stating(lambda meta: {"traceparent": "", "baggage": ""} | meta),
+    ),
+    relay_mutant(
+        "relay-lists-with-empty-traces",
+        "Before each call the tools are listed with an empty trace context.",
+        "RLY.era.meta.trace",
+        make=_asking_before,
     ),
     relay_mutant(
         "relay-heads-calls-with-its-own-name",

@@ -298,4 +298,20 @@ MUTANTS = (
         "RLY.era.cache.pages",
         down=hinting(lambda result, _: result | PUBLIC if "nextCursor" in result else result),
     ),
+    relay_mutant(
+        "relay-keeps-results-for-an-hour-for-anybody",
+        "Everything may be kept for an hour, and it is not said for whom.",
+        "RLY.era.cache.kept",
+        down=hinting(
+            lambda result, _: without(result, "cacheScope") | {"ttlMs": Number("3600000")}
+        ),
+    ),
+    relay_mutant(
+        "relay-loses-scopes-of-later-pages",
+        "It is not said for whom pages after the first may be kept.",
+        "RLY.era.cache.pages",
+        down=hinting(
+            lambda result, is_later: without(result, "cacheScope") if is_later else result
+        ),
+    ),
 )
