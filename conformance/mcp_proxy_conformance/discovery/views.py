@@ -34,7 +34,8 @@ def looked_at(case: Case, bench: Bench) -> Comparison:
     """Compare a case's answer with its expectation, and once more from one other view.
 
     The other view, an endpoint, a way of calling or an agent, rotates from case to case; if it
-    cannot be judged it is left out. The first view may raise Inconclusive or NotApplicable.
+    cannot be judged it is left out, but a misshapen answer there is a finding of the clauses that
+    it breaks. The first view may raise Inconclusive or NotApplicable.
     """
     compared = compare_answer(case, bench)
     if case.then.as_without_flag:
@@ -42,9 +43,25 @@ def looked_at(case: Case, bench: Bench) -> Comparison:
     others = views(case, bench)
     if others:
         second = others[_turn(case) % len(others)]
-        with suppress(Inconclusive, NotApplicable, Misshapen, ProtocolFault, Unsupported):
-            compared.add(compare_answer(case, second.bench, way=second.way), f" ({second.name})")
+        with suppress(Inconclusive, NotApplicable, ProtocolFault, Unsupported):
+            compared.add(_compared(case, second), f" ({second.name})")
     return compared
+
+
+def _compared(case: Case, second: View) -> Comparison:
+    """Compare the answer in the other view; a misshapen one is a finding of what it breaks.
+
+    FR-001.accepts is left out: that view may have no form of answer that can be read, with or
+    without the flag.
+    """
+    try:
+        return compare_answer(case, second.bench, way=second.way)
+    except Misshapen as error:
+        compared = Comparison()
+        if clauses := [clause for clause in error.clauses if clause != "FR-001.accepts"]:
+            compared.truth("the answer's shape", str(error), holds=False,
+                           allowed="as named in `surface`", breaks=clauses)  # fmt: skip
+        return compared
 
 
 def compare_forms(case: Case, bench: Bench, compared: Comparison) -> None:

@@ -33,6 +33,7 @@ from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
 from mcp_proxy_mutants.fresh import Fresh
 from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_reference.facts import Facts, Status
 from mcp_proxy_reference.policy import cap, classify, locked_entry
 
@@ -82,6 +83,13 @@ def moody() -> Any:
         return locked_entry(facts, status, withheld) | {"status": word}
 
     return entry_with_mood
+
+
+def listed_map(document: dict[str, Any], request: Request) -> dict[str, Any]:
+    """Return the answer with the texts of the map as a list, if its limit is five."""
+    if request.limit != 5 or "remediation" not in document:
+        return document
+    return document | {"remediation": [*document["remediation"].values()]}
 
 
 MOODS = count()
@@ -152,6 +160,7 @@ WRONG = [
         "cap",
         {"FR-006.cap", "FR-006.odd-limits"},
     ),
+    (changed("map-listed-at-five", answer=listed_map), "schemas", {"FR-005.keys"}),
     pytest.param(
         changed("silent", note=lambda *_: None),
         "notes",

@@ -182,8 +182,9 @@ def test_in_any_world_no_call_reaches_a_locked_tool(bench: LawBench) -> None:
 
 
 @requirement(
-    "FR-003.members", "FR-003.withheld", "FR-004.enum", "FR-005.keys", "FR-005.once",
-    "FR-005.text", "FR-006.cap", "FR-009.one-line", "FR-009.silent",
+    "FR-002.no-section", "FR-003.description", "FR-003.members", "FR-003.withheld", "FR-004.enum",
+    "FR-004.once", "FR-005.keys", "FR-005.once", "FR-005.text", "FR-006.cap", "FR-009.one-line",
+    "FR-009.silent",
 )  # fmt: skip
 @on(GENERATED)
 def test_in_any_world_each_answer_has_the_form_of_its_schema(bench: LawBench) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.agents import beyond
@@ -33,6 +35,8 @@ def accepts(look: Look, findings: Findings) -> None:
             exchange.request.query or "", flag=True, limit=limit, agent=exchange.request.agent
         )
         error = look.unaccepted(exchange) if with_flag is None else with_flag.answer.error
+        if with_flag is None and error is None:
+            continue  # its form is that of another kind of answer, or breaks another clause
         member = look.bench.surface.members.tools
         if with_flag and error is None and member in exchange.answer.body:
             error = None if member in with_flag.answer.body else f"no member {member}"
@@ -100,14 +104,26 @@ def keys(look: Look, findings: Findings) -> None:
 def schemas(look: Look, findings: Findings) -> None:
     """Law: every answer of the look keeps to its schema; one with locked entries shows that.
 
-    Requests whose answers did not are sent again in the next look.
+    A misshapen answer breaks the clauses that its fault names, but FR-001.accepts has a law of its
+    own. Requests whose answers were breaches are sent again in the next look.
     """
     for flag in (True, ABSENT):
         look.every(flag)
-    for exchange in look.memory.pop("misformed", ()):
-        look.same(exchange, flag=exchange.request.include_disabled or ABSENT)
-    answered = list(look.exchanges.values())
-    look.memory["misformed"] = [each for each in answered if each.answer.findings]
+    for request in look.memory.pop("misformed", ()):
+        flag = ABSENT if request.include_disabled is None else request.include_disabled
+        limit = ABSENT if request.limit is msgspec.UNSET else request.limit
+        look.ask(request.query or "", flag=flag, limit=limit, agent=request.agent, anew=True)
+    answered = {id(each.answer): each for each in look.exchanges}.values()  # laws share answers
+    faults = {
+        request: (error, clauses)
+        for request, error in look.misshapen.items()
+        if (clauses := [each for each in error.clauses if each != "FR-001.accepts"])
+    }
+    misformed = [each.request for each in answered if each.answer.findings]
+    look.memory["misformed"] = list(dict.fromkeys([*misformed, *faults]))
+    for request, (error, clauses) in faults.items():
+        findings.truth(clauses, request, str(error), holds=False, wanted="as named in `surface`",
+                       topic="shape")  # fmt: skip
     for exchange in answered:
         for breach in exchange.answer.findings:
             findings.truth(breach.clauses, exchange.request, breach.observed, holds=False,

@@ -83,8 +83,9 @@ LAWS: dict[str, Law] = {
     ),
     "schemas": Law(
         (answers.schemas,),
-        (*answers.SHAPES, "FR-003.withheld", "FR-005.once", "FR-005.text", "FR-006.cap",
-         "FR-009.one-line", "FR-009.silent"),
+        (*answers.SHAPES, "FR-002.no-section", "FR-003.description", "FR-003.withheld",
+         "FR-004.once", "FR-005.once", "FR-005.text", "FR-006.cap", "FR-009.one-line",
+         "FR-009.silent"),
     ),
     "unknown": Law((statuses.undetermined,), ("FR-004.unknown",)),
 }  # fmt: skip

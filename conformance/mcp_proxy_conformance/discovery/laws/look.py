@@ -90,9 +90,9 @@ class Look:
     """One look at a target between two steps of its world; every law is judged on its answers.
 
     `unsure` are tools whose lock outlived a restart, which may forget its reason; `number` is that
-    of the steps taken. `memory` is kept from one look at a world to the next. `exchanges` are those
-    of this look, by request; `misshapen` are the requests whose answers do not have the declared
-    shape, with the fault.
+    of the steps taken. `memory` is kept from one look at a world to the next. `exchanges` are all
+    of this look; `misshapen` are the requests whose answers do not have the declared shape, with
+    the fault.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Look:
         self.unsure = unsure
         self.number = number
         self.memory = memory
-        self.exchanges: dict[When, DiscoveryExchange] = {}
+        self.exchanges: list[DiscoveryExchange] = []
         self.misshapen: dict[When, Misshapen] = {}
 
     # -- the tools that can be judged ---------------------------------------------------------
@@ -172,8 +172,9 @@ class Look:
         except Misshapen as error:
             self.misshapen[request] = error
             return None
-        self.exchanges[request] = DiscoveryExchange(request, answer, view)
-        return self.exchanges[request]
+        exchange = DiscoveryExchange(request, answer, view)
+        self.exchanges.append(exchange)
+        return exchange
 
     def unaccepted(self, exchange: DiscoveryExchange) -> str | None:
         """Return the fault if the request was not accepted with the flag true; None otherwise."""
