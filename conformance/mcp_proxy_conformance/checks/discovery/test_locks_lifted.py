@@ -87,8 +87,8 @@ def test_the_users_unlock_opens_no_tool_that_config_denies(bench: Bench) -> None
     """A tool off its server's allow list, or on its deny list, stays refused after the user's act.
 
     The operator side may refuse or accept that act, an unlock; once a call is refused, all later
-    ones must be. Inconclusive unless these tools were
-    refused before, and the same unlock opens a tool that only the user locks.
+    ones must be. Inconclusive unless these tools were refused before, and the same unlock opens a
+    tool that only the user locks.
     """
     denied = (OFF_LIST, DENIED)
     bench.require({*denied, SEALED} <= bench.armed.refused.keys(), "a lock had no effect",

@@ -148,6 +148,14 @@ def _hinted(facts: Facts, status: Status, withheld: bool) -> Json:
     return std.locked_entry(facts, status, withheld) | hint
 
 
+def _hinting_at_administrators(document: Json, request: Request) -> Json:
+    """Return the answer; for the administrator each locked entry has its remedy as `hint`."""
+    if request.agent.servers is not None or "disabled" not in document:
+        return document
+    hinted = [entry | {"hint": std.REMEDIATION[entry["status"]]} for entry in document["disabled"]]
+    return document | {"disabled": hinted}
+
+
 def _map(*, without: str = "", plus: Mapping[str, str] = {}) -> Callable[..., Json]:
     """Return a `remediation_map` decision that omits one status and adds texts to the usual map."""
 
@@ -465,6 +473,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-005.once",
         "FR-003.members",
         locked_entry=_hinted,
+    ),
+    mutant(
+        "hints-for-administrators",
+        "Locked entries have their remediation in a member `hint`, but not for agents.",
+        "FR-005.once",
+        answer=_hinting_at_administrators,
     ),
     mutant(
         "text-per-entry",

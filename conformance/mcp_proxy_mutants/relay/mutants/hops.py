@@ -106,8 +106,8 @@ def _asking_before() -> Around:
     async def around(sent: Sent, forward: Forward) -> Got:
         """List with the `_meta` of a call and that context, then forward the call."""
         message = sent.message
-        meta = (message.get("params") or {}).get("_meta")
-        if message.get("method") == "tools/call" and CAPABILITIES in (meta or {}):
+        meta = (message.get("params") or {}).get("_meta") or {}
+        if message.get("method") == "tools/call" and CAPABILITIES in meta:
             asked = {"jsonrpc": "2.0", "id": f"{message['id']} before", "method": LIST}
             body = write(asked | {"params": {"_meta": meta | {"traceparent": ""}}})
             headers = {**without(dict(sent.headers), "mcp-name"), "mcp-method": LIST}
