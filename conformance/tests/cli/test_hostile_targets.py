@@ -16,7 +16,7 @@ from hostile_target import serving
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 
 pytestmark = pytest.mark.timeout(600)
-AT_ONCE, MOST_S, MOST_MIB = 3, 45.0, 300
+AT_ONCE, MOST_S, MOST_MIB = 2, 45.0, 300
 OPTIONS = ("--timeout", "20", "--rate", "10000")
 SILENT_S, READ_S = "2", "15"
 """Seconds for an answer: few if none will come, else enough on a busy machine."""

@@ -11,6 +11,7 @@ import pytest
 from mcp_proxy_conformance.fidelity.offers import ASKED, STATELESS, TELLING
 from mcp_proxy_conformance.fidelity.stages import given_at
 from mcp_proxy_conformance.fidelity.stateless_client import StatelessClient, meta
+from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.upstream.hub import Upstreams
 from mcp_proxy_conformance.upstream.relayed import RelayedServer
 from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server
@@ -109,4 +110,4 @@ def test_a_subscription_has_the_notifications_it_names(
     params = json.loads(exchange.received()[0].raw)["params"]
     told = {"io.modelcontextprotocol/subscriptionId": exchange.id}
     assert [acknowledged, params["_meta"]] == [True, told]
-    assert len(server.talk.listening) == 1
+    assert poll(lambda: len(server.talk.listening), bool, 3) == 1
