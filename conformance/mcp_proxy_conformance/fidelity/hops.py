@@ -142,15 +142,15 @@ def traces(bench: RelayBench) -> Comparison:
         bench.needs_tool("echo", wire)
         for given in TRACES:
             arrived = _arrived(bench, partial(_called, bench, wire, "echo", {}, given))
-            found = [
+            traced = [
                 (name, context[name])
                 for context in [meta_of(json.loads(each.raw)) for each in arrived]
                 for name in TRACE_FORMS
                 if name in context
             ]
-            arrives = arrives or bool(found)
+            arrives = arrives or bool(traced)
             wrong = {
-                name: value for name, value in found if not TRACE_FORMS[name].fullmatch(str(value))
+                name: value for name, value in traced if not TRACE_FORMS[name].fullmatch(str(value))
             }
             sender = f"a {wire} client that sends {', '.join(given) or 'none'}"
             comparison.one_of(

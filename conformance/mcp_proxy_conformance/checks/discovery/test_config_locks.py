@@ -103,8 +103,7 @@ def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Ben
     """The entry of a server locked only by config contains no remedy for users.
 
     No text in the entry has one of the target's own remedies for a lock that users can lift, or
-    reads like one.
-    Inconclusive if no such server is listed, or no such remedy was seen.
+    reads like one. Inconclusive if no such server is listed, or no such remedy was seen.
     """
     servers, users = bench.list().servers, _users_texts(bench)
     denied = [name for name in _reachable(bench) if _only_config(bench, name) and name in servers]

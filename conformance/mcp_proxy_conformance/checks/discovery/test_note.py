@@ -107,8 +107,8 @@ def test_the_note_does_not_give_the_locked_tools_away(
 ) -> None:
     """An answer with the note has no name of a matching tool and no word of its description.
 
-    Words of the query do not count. Asked are also limit 1, other endpoints and agents of every
-    server; inconclusive if no note was seen.
+    Words of the query do not count. Asked are also limit 1, other endpoints and agents that see
+    every server; inconclusive if no note was seen.
     """
     answers = {q: a for q, a in owed_everywhere(bench, queries).items() if a.error is None}
     bench.require(any(answer.note for answer in answers.values()), "no note was seen")

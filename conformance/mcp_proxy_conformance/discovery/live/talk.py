@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
@@ -127,23 +128,16 @@ class Talk:
             replaced = {name.lower() for name in endpoint.agents[who]}
             headers = {n: v for n, v in headers.items() if n.lower() not in replaced}
             headers |= endpoint.agents[who]
-        if endpoint.wire == "sse":
-            self.conversation = SseClient(
-                endpoint.url,
-                headers=headers,
-                transcript=transcript,
-                timeout=endpoint.answer_s,
-                dialing=endpoint.dialing,
-            )
-        else:
-            self.conversation = Client(
-                endpoint.url,
-                headers=headers,
-                transcript=transcript,
-                wire=endpoint.wire,
-                timeout=endpoint.answer_s,
-                dialing=endpoint.dialing,
-            )
+        connect: Callable[..., Client | SseClient] = (
+            SseClient if endpoint.wire == "sse" else partial(Client, wire=endpoint.wire)
+        )
+        self.conversation = connect(
+            endpoint.url,
+            headers=headers,
+            transcript=transcript,
+            timeout=endpoint.answer_s,
+            dialing=endpoint.dialing,
+        )
         self._watch()
 
     def _watch(self) -> None:
