@@ -52,14 +52,14 @@ def elsewhere(bench: Bench, tool: str = "") -> list[str]:
 def places(bench: Bench, tool: str = "") -> dict[str, Bench]:
     """Return a bench for each endpoint, but the first, that offers the tool, by a name for reports.
 
-    The last one is in the stateless revision, if the target speaks it and the bench's wire is
-    `auto`; without another endpoint, it is at the bench's own. Inconclusive if no endpoint
-    offers the tool.
+    If the target speaks the stateless revision and the bench's wire is `auto`, the last endpoint
+    is also there in that revision, or the bench's own without another one. Inconclusive if no
+    endpoint offers the tool.
     """
     views = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench, tool)}
     if bench.wire != "auto" or not bench.is_stateless:
         return views
-    name, view = views.popitem() if views else ("", bench)
+    name, view = [*views.items()][-1] if views else ("", bench)
     return views | {f"{name}{STATELESS}".strip(): view.over("stateless")}
 
 

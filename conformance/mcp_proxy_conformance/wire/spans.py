@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -158,6 +159,31 @@ _NEXT = re.compile(rb"[ \t\n\r]*([,\]}])")
 _SPACE = re.compile(rb"[ \t\n\r]*")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _CLOSER = {"object": b"}", "array": b"]"}
+_SHALLOW = 3
+"""Levels of containers that one pattern reads inside another, of which nothing is kept."""
+
+
+@cache
+def _rest() -> re.Pattern[bytes]:
+    """Return the pattern of a container's rest after its opening bracket.
+
+    It matches in linear time, and less than `_document` accepts: no deeper values than `_SHALLOW`
+    levels, and no longer numbers than of 99 digits a part.
+    """
+    space = rb"[ \t\n\r]*+"
+    literal = _LITERAL.replace(b'("', b'(?:"', 1)
+    digits = rb"[0-9]{1,99}+"
+    number = rb"-?+(?:0|[1-9][0-9]{0,98}+)(?:\." + digits + rb")?+(?:[eE][-+]?+" + digits + rb")?+"
+    scalar = b"|".join((literal, number, rb"true|false|null"))
+    value = scalar
+    for _ in range(_SHALLOW + 1):
+        each = space + rb"(?:" + value + rb")" + space
+        name = space + literal + space + rb":"
+        members = rb"(?:" + name + each + rb"(?:,(?!" + space + rb"\})|(?=\})))*+" + space
+        items = rb"(?:" + each + rb"(?:,(?!" + space + rb"\])|(?=\])))*+" + space
+        rest = rb"(?<=\{)" + members + rb"\}|(?<=\[)" + items + rb"\]"
+        value = scalar + rb"|[{\[](?:" + rest + rb")"
+    return re.compile(rest)
 
 
 class _Open(NamedTuple):
@@ -195,7 +221,10 @@ def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
             raise Malformed("a value was expected", _skipped(raw, at))
         group = match.lastindex or 0
         start, at = match.span(group)
-        if group >= _OBJECT:
+        skips = len(opened) >= keep and len(opened) + _SHALLOW < MAX_DEPTH and not surrogates
+        if group >= _OBJECT and skips and (rest := _rest().match(raw, at)):
+            node = Node(_KINDS[group], start, at := rest.end(), raw)
+        elif group >= _OBJECT:
             if len(opened) == MAX_DEPTH:
                 raise Malformed(f"nested more than {MAX_DEPTH} levels deep", start)
             top = _Open(_KINDS[group], start, [], [], [])
@@ -206,8 +235,7 @@ def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
                 continue
             node = _closed(raw, opened.pop(), at := after.end())
         else:
-            if group <= _NUMBER:
-                _check(raw, Span(start, at), group, surrogates=surrogates)
+            _check(raw, Span(start, at), group, surrogates=surrogates)
             node = Node(_KINDS[group], start, at, raw)
         while opened:
             top = opened[-1]

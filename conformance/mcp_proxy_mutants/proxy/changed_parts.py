@@ -1,6 +1,7 @@
 """`Decisions` that change a proxy's answers, and the tools, protocol and front that ask them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -95,6 +96,10 @@ class ChangedTools(Tools):
         return decisions(self.gateway).render(document)
 
 
+PLACE: ContextVar[tuple[str, bool]] = ContextVar("place", default=("", False))
+"""The endpoint of the request that is answered, and whether it is of the stateless revision."""
+
+
 class ChangedProtocol(Protocol):
     """The protocol, whose answers pass through `Decisions.reply`."""
 
@@ -102,6 +107,7 @@ class ChangedProtocol(Protocol):
         self, agent: Agent, endpoint: str, session: str, message: Json, *, stateless: bool
     ) -> Json:
         """Return the JSON-RPC answer to a valid request, as `Decisions.reply` changes it."""
+        PLACE.set((endpoint, stateless))
 
         async def respond() -> Json:
             """Return the answer that the reference would give."""

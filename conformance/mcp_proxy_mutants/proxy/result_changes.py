@@ -1,11 +1,11 @@
-"""Changes to a proxy's results: added members, or decisions for stateless requests only."""
+"""Changes to a proxy's results: added members, or decisions for some of the requests only."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from mcp_proxy_mutants.proxy.changed_parts import PLACE
 from mcp_proxy_mutants.proxy.gateway_changes import decide
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Agent, Facts, Json
@@ -102,37 +102,40 @@ def beside(change: Callable[[ToolResult], Json]) -> Callable[[Gateway], None]:
     return swap
 
 
-SESSIONLESS: ContextVar[bool] = ContextVar("sessionless", default=False)
-
-
 def in_stateless(**members: Callable[..., Any]) -> Callable[[Gateway], None]:
-    """Return a gateway change that replaces decisions, by name, for the stateless revision only.
+    """Return a gateway change that replaces decisions, by name, for the stateless revision only."""
+    return _where(lambda _endpoint, stateless: stateless, members)
 
-    Its requests have the revision in `_meta`; all others are decided as usual.
+
+def in_sessions_at(endpoint: str, **members: Callable[..., Any]) -> Callable[[Gateway], None]:
+    """Return a gateway change that replaces decisions, by name, in sessions at one endpoint only.
+
+    Requests of the stateless revision there are decided as usual.
+    """
+    return _where(lambda place, stateless: place == endpoint and not stateless, members)
+
+
+def _where(
+    applies: Callable[[str, bool], bool], members: Mapping[str, Callable[..., Any]]
+) -> Callable[[Gateway], None]:
+    """Return a gateway change that replaces decisions, by name, for the requests that `applies` to.
+
+    It takes a request's endpoint, and whether it is of the stateless revision.
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: requests of the stateless revision are decided by `members`."""
-
-        async def reply(
-            _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
-        ) -> Json:
-            """Return the usual reply, after noting whether its request is stateless."""
-            meta = (message.get("params") or {}).get("_meta") or {}
-            SESSIONLESS.set(f"{META}protocolVersion" in meta)
-            return await respond()
+        """Change the gateway: the requests that `applies` to are decided by `members`."""
 
         def chosen(name: str, other: Callable[..., Any]) -> Callable[..., Any]:
-            """Return a decision: `other` in the stateless revision, else the gateway's own."""
+            """Return a decision: `other` where it applies, else the gateway's own."""
             usual = getattr(gateway.policy, name)
 
             def decision(*given: Any) -> Any:
-                """Decide by the replacement in the stateless revision, else as usual."""
-                return (other if SESSIONLESS.get() else usual)(*given)
+                """Decide by the replacement where it applies, else as usual."""
+                return (other if applies(*PLACE.get()) else usual)(*given)
 
             return decision
 
-        own = {name: chosen(name, other) for name, other in members.items()}
-        decide(gateway, reply=reply, **own)
+        decide(gateway, **{name: chosen(name, other) for name, other in members.items()})
 
     return swap

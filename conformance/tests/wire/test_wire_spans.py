@@ -164,6 +164,44 @@ def test_deeper_levels_may_be_left_out_and_read_again() -> None:
         spans.parse(b'{"result": {"content": [{"type": nonsense}]}}', keep=1)
 
 
+def _cut(node: spans.Node, keep: int) -> spans.Node:
+    """Return a node without what is nested in more than `keep` of its containers."""
+    if keep == 0:
+        return node._replace(items=(), members=())
+    return node._replace(
+        items=tuple(_cut(item, keep - 1) for item in node.items),
+        members=tuple(m._replace(value=_cut(m.value, keep - 1)) for m in node.members),
+    )
+
+
+@settings(max_examples=300)
+@given(_JSON, _STYLE, st.integers(0, 3), st.none() | st.tuples(st.integers(0), st.binary()))
+def test_levels_left_out_are_read_as_strictly(
+    value: Any, style: dict[str, Any], keep: int, defect: tuple[int, bytes] | None
+) -> None:
+    """With any `keep`, `parse` has the upper levels of the whole tree, or the same Malformed.
+
+    Some documents have a defect: bytes put in somewhere.
+    """
+    raw = json.dumps(value, **style).encode("utf-8")
+    if defect is not None:
+        at = defect[0] % (len(raw) + 1)
+        raw = spans.replace(raw, (at, at), defect[1])
+
+    assert _parsed(raw, keep) == _parsed(raw, keep, cut=True)
+
+
+def _parsed(raw: bytes, keep: int, *, cut: bool = False) -> object:
+    """Return the tree `keep` levels deep, or (reason, offset) of Malformed.
+
+    With `cut` the whole tree is parsed, and then cut.
+    """
+    try:
+        return _cut(spans.parse(raw), keep) if cut else spans.parse(raw, keep)
+    except spans.Malformed as error:
+        return error.reason, error.offset
+
+
 @given(_TEXT)
 def test_a_string_literal_decodes_to_its_text(text: str) -> None:
     """Any text decodes from its plain and from its escaped JSON literal."""

@@ -1,4 +1,4 @@
-"""Mutants wrong in one place: structured content, `_meta`, doubled members, stdio, stateless."""
+"""Mutants wrong in one place: an endpoint, a revision, stdio, `_meta`, structured content."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mcp_proxy_mutants.proxy.mutant import Mutant, mutant
 from mcp_proxy_mutants.proxy.pieces import is_call
-from mcp_proxy_mutants.proxy.result_changes import ToolResult, beside, in_stateless
+from mcp_proxy_mutants.proxy.result_changes import ToolResult, beside, in_sessions_at, in_stateless
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Json
 from mcp_proxy_reference.tools import render
@@ -162,6 +162,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "In the stateless revision, rejections say that the tool is locked, and no more.",
         "FR-008.distinct",
         swap=in_stateless(rejection=lambda facts, _: f"{facts.tool.key} is locked. {std.POINTER}"),
+    ),
+    mutant(
+        "uncapped-in-sessions-of-calls",
+        "At the last endpoint, locked entries are not capped, except in the stateless revision.",
+        "FR-006.cap",
+        swap=in_sessions_at("/mcp/call", cap=lambda _: 1000),
+    ),
+    mutant(
+        "unscoped-in-sessions-of-calls",
+        "At the last endpoint, scopes are ignored, except in the stateless revision.",
+        "FR-007.hidden",
+        swap=in_sessions_at("/mcp/call", scope=lambda *_: True),
     ),
     mutant(
         "status-twice",
