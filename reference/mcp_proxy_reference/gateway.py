@@ -178,7 +178,7 @@ class Gateway:
     def _attach(self, server: Server) -> Upstream:
         """Begin to load a server in the background.
 
-        Return its Upstream, which is kept until it ends.
+        Return its Upstream, whose task is kept until it ends.
         """
 
         def take(outcome: Outcome) -> None:

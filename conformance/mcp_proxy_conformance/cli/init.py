@@ -31,7 +31,8 @@ TABLE = re.compile(r"^\[+ *(.*?) *\]", re.MULTILINE)
 def init(path: Path, report: Path | None) -> None:
     """Write a commented target file; an existing one is never overwritten.
 
-    With --from, an existing file keeps its content, and the texts are added at its end.
+    With --from, an existing file keeps its content, and the texts are added at its end,
+    unless they are there already.
     """
     there = report is not None and path.exists()
     try:

@@ -1,4 +1,4 @@
-"""A target as its agents see it: their scopes, servers beyond these, names leaked from there."""
+"""A target as its agents see it: benches of agents, servers beyond a scope, names leaked."""
 
 from __future__ import annotations
 

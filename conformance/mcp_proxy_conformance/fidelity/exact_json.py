@@ -10,8 +10,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 ABSENT = "absent"
-Kind = Literal["integer", "number", "text", "member", "other"]
 """What a difference shows in the place of a value that is not there."""
+Kind = Literal["integer", "number", "text", "member", "whole", "other"]
+"""What differs: a value of one of these types, a member that is absent, or the whole is absent."""
 
 
 class Number(str):
@@ -106,7 +107,7 @@ def differences(
     elif type(allowed) is not type(observed) or allowed != observed:
         yield Difference(
             path=path, allowed=plain(allowed), observed=plain(observed),
-            kind=_kind(allowed, observed),
+            kind="whole" if observed is ABSENT and not path else _kind(allowed, observed),
         )  # fmt: skip
 
 

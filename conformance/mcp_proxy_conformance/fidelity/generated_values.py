@@ -29,20 +29,21 @@ class ValueLaw:
     clauses: Mapping[Kind, str]
 
 
-UP = "RLY.up.arguments."
+UP, STRUCTURED = "RLY.up.arguments.", "RLY.down.structured."
 LAWS: Mapping[str, ValueLaw] = {
     "arguments": ValueLaw(
         way="arguments",
         clauses={
             "integer": f"{UP}integers", "number": f"{UP}decimals", "text": f"{UP}text",
-            "member": f"{UP}keys", "other": f"{UP}kinds",
+            "member": f"{UP}keys", "whole": f"{UP}kinds", "other": f"{UP}kinds",
         },
     ),
     "structured": ValueLaw(
         way="result",
-        clauses=dict.fromkeys(
-            ("integer", "number", "text", "member", "other"), "RLY.down.structured.value"
-        ),
+        clauses={
+            "whole": f"{STRUCTURED}kept",
+            **dict.fromkeys(("integer", "number", "text", "member", "other"), f"{STRUCTURED}value"),
+        },
     ),
 }  # fmt: skip
 """The laws by name; a value holds on its way what it is."""
@@ -82,7 +83,7 @@ def case_of(law: str, value: Value, number: int) -> RelayCase:
     result = b'{"content":[],"structuredContent":' + bytes(text) + b"}"
     return RelayCase(
         id=name, area=way, title=title, clauses=clauses, tool="give_structured",
-        result=msgspec.Raw(result), at=("result", "structuredContent"), optional=True,
+        result=msgspec.Raw(result), at=("result", "structuredContent"),
     )  # fmt: skip
 
 

@@ -81,7 +81,7 @@ class Carrier(Protocol):
     ) -> str:  # fmt: skip
         """Send a message; of a request wait until it `is_over`, or until its `whole` stream ends.
 
-        Return why it may have got no answer; nothing is raised.
+        Return the reason to give if no answer came; it is never empty. Nothing is raised.
         """
 
     def listen(self) -> None:

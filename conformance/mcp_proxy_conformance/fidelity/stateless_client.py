@@ -187,6 +187,6 @@ class StatelessClient:
         return self.begin(method, params, own_meta=own_meta, headers=headers).done()
 
     def close(self) -> None:
-        """Cut off what is running."""
+        """Cut off what is running, and wait until nothing is read."""
         for exchange in self._begun:
             exchange.cut()

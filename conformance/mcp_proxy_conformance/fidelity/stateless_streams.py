@@ -259,12 +259,14 @@ def _compare_news(comparison: Comparison, method: str, heard: Sequence[Heard]) -
     for found, clause in ((news, CHANGED), (others, OVER_FORWARD)):
         comparison.one_of(
             f"what arrives on the stream for {method} beside it",
-            [f"{name} {uri}".strip() for name, uri in found], [[]], breaks=[clause],
+            [f"{name} {uri}".strip() for name, uri in found], [[]],
+            breaks=[clause], shows=[clause] if heard else [],
         )  # fmt: skip
+    clause = CHANGED if method == LIST_CHANGED else OVER_FORWARD
     strange = sum(not each.is_own for each in heard if each.method == method)
     comparison.one_of(
         f"messages on the stream for {method} without its id", strange, [0],
-        breaks=[CHANGED if method == LIST_CHANGED else OVER_FORWARD],
+        breaks=[clause], shows=[clause] if any(each.method == method for each in heard) else [],
     )  # fmt: skip
     if method == LIST_CHANGED:
         arrived = any(each.method == LIST_CHANGED for each in heard)

@@ -122,7 +122,10 @@ def _result(result: Result, report: Report) -> list[str]:
 
 
 def _deviation(known: Waiver) -> str:
-    """Return a deviation as one list item, all as code: id, state, place, date, reason, issue."""
+    """Return a deviation as one list item, all as code.
+
+    It has the id, the state after the run, FILE:LINE, the last date, the reason and the issue.
+    """
     state = f"{code(known.state)} " if known.state else ""
     return (
         f"- {code(known.id)} {state}at {code(known.place)}, until {code(known.expires)}:"

@@ -41,7 +41,7 @@ def lines(document: dict[str, Any]) -> list[str]:
 
 
 def _summed(document: dict[str, Any]) -> str:
-    """Return whether the suite is proven, or that this target lets no mutant be observed."""
+    """Return the conclusion in words: not proven, no mutant observable here, or as expected."""
     if not document["good"]:
         return "the suite is not proven"
     cells = {row["cell"] for row in document["rows"] if row["kind"] != "target"}

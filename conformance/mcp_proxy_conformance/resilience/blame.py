@@ -13,7 +13,7 @@ from mcp_proxy_conformance.resilience.walk import (
     TRANSIENT,
     Reads,
     has_tie,
-    is_signature,
+    is_timeout_signature,
     signal_of,
     walk,
 )
@@ -120,7 +120,7 @@ def _by_code(behaviour: Behaviour, signatures: Sequence[str]) -> Clauses:
         return Clauses("T3.notification") if is_error else Clauses()
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Clauses("T3.server-error", "T3.retried")
-    if code == HTTPStatus.FORBIDDEN and is_signature(body):
+    if code == HTTPStatus.FORBIDDEN and is_timeout_signature(body):
         return Clauses("T4.authorization-timeout", "T4.retried")
     if code == HTTPStatus.FORBIDDEN and any(mark.lower() in body.lower() for mark in signatures):
         return Clauses("T4.declared")

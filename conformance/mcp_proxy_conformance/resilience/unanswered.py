@@ -92,7 +92,7 @@ class Stoppers:
     def foretell(self, case: LoadCase) -> str:
         """Return a sentence on why a load of this case would stop the loader; "" if it need not.
 
-        Kinds of servers that were not tried count by others that were, but not in a case about
+        A kind of server that was not tried is judged by those that were, but not in a case about
         I4.bounded.
         """
         for server in case.servers():

@@ -199,7 +199,7 @@ def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal
     failure.
     """
     declared = any(text.lower() in body.lower() for text in (SIGNATURE, *signatures))
-    is_marked = is_signature(body) or declared
+    is_marked = is_timeout_signature(body) or declared
     if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Signal(classes=TRANSIENT, retried=True)
     if code == HTTPStatus.NOT_FOUND:
@@ -214,8 +214,8 @@ def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal
     return Signal(classes=DENIED | TRANSIENT if has_tie(body) else DENIED)
 
 
-def is_signature(body: str) -> bool:
-    """Whether the body of a 403 is not JSON, and a line of it has `ext_authz`, then `timeout`.
+def is_timeout_signature(body: str) -> bool:
+    """Whether a body is not JSON, and a line of it has `ext_authz`, then `timeout`.
 
     Both words in lower case.
     """

@@ -270,10 +270,11 @@ def judge(
 def with_breaches_of_schemas(
     ending: Ending, cited: Collection[str], reported: Collection[str]
 ) -> Ending:
-    """Return the ending as a failure with the schema breaches in the check's answers as findings.
+    """Return the ending as a failure with the breaches of schemas/ in its answers as findings.
 
     An error, or an ending to which nothing is added, is returned unchanged: a clause is skipped
-    if the check found it broken itself, or if it is in `reported` and not in `cited`.
+    if the check found it broken itself, or if an earlier result did (`reported`) and the check
+    does not cite it.
     """
     if not ending.of_schemas or ending.verdict == "error":
         return ending

@@ -150,8 +150,8 @@ class _TargetConnection:
     def send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
         """Send a request and return the response, its body unread.
 
-        The first request opens the connection; if it is lost, the request is sent once more
-        on a new one.
+        The first request opens the connection; if a request fails in any way, it is sent once
+        more on a new one.
         """
         if self.link is None:
             self.link = http.client.HTTPConnection(self.place.host, self.place.port, timeout=30)

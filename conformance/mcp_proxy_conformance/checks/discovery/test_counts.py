@@ -230,8 +230,8 @@ def test_tools_of_a_switched_off_server_are_counted_as_such(bench: Bench) -> Non
 def test_a_tool_of_a_shut_server_is_counted_once(bench: Bench) -> None:
     """On servers that are off or in quarantine, the counts add up to no more than the tools.
 
-    The same holds in each view that lists them. Not applicable if none has counts, inconclusive if
-    no server is proven to be so.
+    The same holds at other endpoints, for agents and in inspections. Not applicable if none has
+    counts, inconclusive if no server is proven to be so.
     """
     bench.needs_one_of("quarantine", "server_off")
     servers = shut(bench)

@@ -1,4 +1,4 @@
-"""Laws of discovery by name: rules that hold in any world after any steps, with their clauses."""
+"""Table of the laws of discovery (rules for any world after any steps): judges and clauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of answers without the flag: no trace of locked tools but a note, exactly when it is due."""
+"""Laws of answers without the flag: no trace of locked tools but a note if none is callable."""
 
 from __future__ import annotations
 

@@ -103,7 +103,11 @@ def secret_of(text: str, *, prose: bool = False) -> str:
 
 
 def secret_header(report: Report) -> str:
-    """Return the name of the first header of a message whose value was not redacted; or ""."""
+    """Return the name of the first header, in all messages, that shows a secret; "" if none does.
+
+    One that is always secret does so unless it is redacted; another with the name of a secret,
+    if its value is no placeholder.
+    """
     return next(
         (
             name

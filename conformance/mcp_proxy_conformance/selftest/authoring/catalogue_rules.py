@@ -90,7 +90,7 @@ def _proved(
 
 
 def _source(document: Document, at: Place, source: Source, known: Corpus) -> Iterator[LintFinding]:
-    """Yield a finding if the source text is unknown or has no such place."""
+    """Yield a finding if the text that the source names is unknown, or has no such place."""
     there = known.places.get(source.text, frozenset())
     if source.at not in there:
         fault = f"{source.text}: {unknown('place', source.at, there)}"

@@ -130,7 +130,7 @@ def _state(deviation: Deviation, results: Sequence[Result], *, whole: bool) -> S
     """Return `used` if the deviation's failure was seen in a required result.
 
     `stale` if it is gone: nothing was left out of the run, and what it names passed at least once
-    and otherwise does not apply; else `unobserved`.
+    and otherwise does not apply, but not for lack of an option; else `unobserved`.
     """
     meant = [
         (verdict, result) for result in results if (verdict := _of(deviation, result)) is not None

@@ -294,6 +294,33 @@ MUTANTS = (
         ),
     ),
     relay_mutant(
+        "relay-drops-structure-with-lists",
+        "Structured content with a list of two or more is lost.",
+        "RLY.down.structured.kept",
+        down=returned(
+            lambda result: (
+                without(result, "structuredContent")
+                if any(
+                    isinstance(value, list) and len(value) > 1
+                    for value in (result.get("structuredContent") or {}).values()
+                )
+                else result
+            )
+        ),
+    ),
+    relay_mutant(
+        "relay-drops-unnamed-structure",
+        "Structured content with a name that is no word is lost.",
+        "RLY.down.structured.kept",
+        down=returned(
+            lambda result: (
+                result
+                if all(name.isidentifier() for name in result.get("structuredContent") or {})
+                else without(result, "structuredContent")
+            )
+        ),
+    ),
+    relay_mutant(
         "relay-promises-more",
         "Output schemas require a member of the relay's own.",
         "RLY.down.structured.conforms",
