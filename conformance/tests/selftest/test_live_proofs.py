@@ -21,7 +21,7 @@ from mcp_proxy_conformance.selftest.edits import (
     usual,
     wire,
 )
-from mcp_proxy_conformance.selftest.exchange import WireExchange, WireFault, dump
+from mcp_proxy_conformance.selftest.exchange import WireExchange, WireFault, document_of, dump
 from mcp_proxy_conformance.selftest.live_trial import endpoint_of, started_with_locks, tried_live
 from mcp_proxy_conformance.selftest.proofs import live_proofs
 from mcp_proxy_conformance.selftest.rewriting_server import RewritingAdapter
@@ -156,6 +156,15 @@ def _counts_twice(x: WireExchange, text: str) -> str | None:
     return text[:end] + "," + text[at:] if at >= 0 else None
 
 
+def _content_with_all_statuses(x: WireExchange, result: Document) -> Document | None:
+    """Add structured content to a flagged answer: its document, with every status one of config."""
+    document = document_of(result) if x.flagged else None
+    if document is None or not locked(x, document):
+        return None
+    entries = [entry | {"status": "disabled_by_config"} for entry in locked(x, document)]
+    return result | {"structuredContent": document | {x.surface.members.disabled: entries}}
+
+
 def without_limit(status: str) -> Edit:
     """Return an edit that names this status for locks of config, where no limit was sent."""
     renamed = restated({"disabled_by_config": status})
@@ -183,6 +192,9 @@ FAULTS = {
     "test_a_live_answer_lists_a_tool_once": wire(
         "section-twice", "The section is sent twice for some queries.", "FR-004.once",
         spelled=_section_twice),
+    "test_a_live_locked_entry_has_name_server_and_one_status": wire(
+        "content-with-other-statuses", "Structured content gives tools another status.",
+        "FR-003.members", result=_content_with_all_statuses),
     "test_live_counts_are_integers": wire(
         "counts-sent-twice", "A counts block is sent twice.", "FR-010.block",
         spelled=_counts_twice),

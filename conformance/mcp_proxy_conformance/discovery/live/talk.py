@@ -21,6 +21,7 @@ from mcp_proxy_conformance.discovery.live.budget import Budget, Ledger, OverBudg
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.words import is_of
 from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.discovery.structured import expect_agreement
 from mcp_proxy_conformance.targets.known_tools import Known
 from mcp_proxy_conformance.targets.waits import Reply, during
 from mcp_proxy_conformance.verdict.result import Misshapen
@@ -182,9 +183,10 @@ class Talk:
         outcome: dict[str, Any] = {}
         try:
             reply = self.call(names.discovery_tool, arguments)
-            outcome["answer"] = read_answer(
-                reply, query, names.members, Known(), flag=FLAGS[form] is True, limit=limit
-            )
+            flag = FLAGS[form] is True
+            answer = read_answer(reply, query, names.members, Known(), flag=flag, limit=limit)
+            expect_agreement(reply, answer.body, names.members, Known(), flagged=flag, limit=limit)
+            outcome["answer"] = answer
             if not FLAGS[form]:  # these are compared byte by byte
                 exact = Exact.of(reply)
                 parts = {name: without_flag(part, arguments) for name, part in exact.parts()}
