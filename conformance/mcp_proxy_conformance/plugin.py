@@ -317,7 +317,7 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """Interrupt a check's set-up at the run's time limit; without a run do nothing."""
+    """Interrupt a check's set-up when the whole run's time is up; without a run do nothing."""
     with _in_time(item):
         return (yield)
 

@@ -1,4 +1,4 @@
-"""`completion`: a shell's script that asks this program for its commands, options and ids."""
+"""`completion`: prints click's script, by which a shell asks us for commands, options and ids."""
 
 from __future__ import annotations
 

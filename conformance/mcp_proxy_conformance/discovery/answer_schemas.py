@@ -72,7 +72,7 @@ def rejection_findings(text: str, status: str) -> tuple[Finding, ...]:
 def _canonical(body: Mapping[str, Any], names: Names) -> dict[str, Any]:
     """Return those members of the body that the schema knows, under the schema's names.
 
-    `names` maps these to the target's own.
+    `names` maps the schema's names to the target's own.
     """
     return {name: body[own] for name, own in names.items() if own in body}
 

@@ -241,7 +241,7 @@ def difference(usual: Exact, actual: Exact, moving: frozenset[Path]) -> ByteDiff
 
 
 def _kept(node: Node, path: Path, moving: frozenset[Path]) -> bytes:
-    """Return the node's bytes without those of the moving members in it."""
+    """Return the node's bytes without the values in it that vary between equal answers."""
     spots = _spots(node, path, moving)
     return spans.cut(node.raw, [(s.start - node.start, s.end - node.start) for s in spots])
 

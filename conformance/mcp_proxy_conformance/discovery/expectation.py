@@ -144,9 +144,10 @@ def _placed(
 ) -> None:  # fmt: skip
     """Compare a tool's place in an answer, a status, `callable` or `absent`, with those allowed.
 
-    Compared too are the number of its entries, and whether an answer without the flag that has
-    a note and no tools names it. An absent tool is not judged if the flagged answer has an
-    entry of an unknown name; of a tool beyond the agent's scope only FR-007.hidden is.
+    A callable tool without a locked entry counts as absent. Compared too are the number of a
+    tool's entries, and whether an answer without the flag that has a note and no tools names it.
+    An absent tool is not judged if the flagged answer has an entry of an unknown name; of a tool
+    beyond the agent's scope only FR-007.hidden is.
     """
     state = bench.states.get(tool, ToolState())
     listed = str(answer.statuses().get(tool, NOWHERE))

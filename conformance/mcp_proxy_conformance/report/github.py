@@ -1,4 +1,4 @@
-"""The report as at most ten GitHub annotations: of causes, stale deviations, the run's end."""
+"""A report's causes and stale deviations, else the run's end, as at most ten GitHub annotations."""
 
 from __future__ import annotations
 

@@ -157,9 +157,10 @@ def is_open(behaviour: Behaviour) -> bool:
 def shown_by(server: LoadServer, most: int, status: object, reads: Reads) -> set[str]:
     """Return the clauses that are seen to hold when the load of a server ends in an allowed way.
 
-    They are about its status and attempts (at most `most`), without O3.loaded. The status
-    clause is among them only if `status`, as reported, fits the first behaviour, or signatures
-    are declared; X.failed or O3.later-page only if it is not `available`.
+    They are about its status and attempts (at most `most`), without O3.loaded. The status clause is
+    among them only if `status`, as reported, fits the first behaviour, or if `reads`, the loader's
+    declarations, has signatures: texts of a 403 that mean a timeout; X.failed and O3.later-page
+    only if it is not `available`.
     """
     clauses = clauses_of(server.behaviour(1), server.timeout_s, reads.signatures)
     held = shown(server, most, reads.signatures) - {"O3.loaded"}

@@ -131,6 +131,10 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
     for name, expected in (case.again or {}).items():
         _again(compared, load, name, expected, says)
     if load.again is not None and not load.again.is_answered:
+        compared.truth(
+            "the second load", "no answer", holds=not load.again.hung, allowed="an answer",
+            breaks=["I4.bounded"], shows=[],
+        )  # fmt: skip
         clears = {"I5.clears"} & {*case.clauses}
         compared.leaving_open(clears, "the loader did not answer the second load")
     return compared
@@ -235,9 +239,10 @@ def _broken_by_status(
 def _of_topic(
     topic: Topic, load: Load, server: LoadServer, *, status: str, says: Says, known: frozenset[str]
 ) -> list[str]:
-    """Return the clauses on this topic that such an end breaks, by the table of behaviours.
+    """Return the clauses on status or attempts (`topic`) broken where a server's load ends so.
 
-    Where the table names none, they are those of the case that are in `known`.
+    They are by the table of behaviours or, where that blames nothing, those of the case among
+    `known`, the clauses on the topic. `says` is what the loader declares.
     """
     blames = blames_of(load, server, status, says.reads)
     if blames:

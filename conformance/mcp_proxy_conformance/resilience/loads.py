@@ -166,9 +166,9 @@ class Loads:
     def _load(self, case: LoadCase) -> Load:
         """Load a case, unless the loader would not answer; once more if it hangs.
 
-        It is loaded without control servers that would stop the loader, and once more if a
-        server got no request. An unanswered load is learned from, and running ones like it
-        are ended.
+        It is loaded without control servers that would stop the loader, and once more if a server
+        got no request or the second load hangs. An unanswered load is learned from, and running
+        ones like it are ended.
         """
         hung = again = False
         while True:
@@ -181,7 +181,7 @@ class Loads:
                 load = self._once(case)
             except _GivenUp:
                 continue
-            if load.is_answered and (again or not _is_unasked(load)):
+            if load.is_answered and (again or not self._is_doubtful(load)):
                 self._stand_in(load)
                 return load
             if load.is_answered:
@@ -194,6 +194,14 @@ class Loads:
                 self._give_up()
                 return load
             hung = True
+
+    def _is_doubtful(self, load: Load) -> bool:
+        """Whether an answered load is made once more before it counts.
+
+        That is if a server got no request or, where hangs are confirmed, the second load hung.
+        """
+        hung = load.again is not None and load.again.hung
+        return _is_unasked(load) or (hung and self._confirm)
 
     def _stand_in(self, load: Load) -> None:
         """Begin the load without controls that replaces this one if it lost its healthy control."""

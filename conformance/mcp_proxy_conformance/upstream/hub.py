@@ -1,4 +1,4 @@
-"""Hub of all upstream servers of a world: one event loop in one background thread."""
+"""`Upstreams`: all upstream servers of a world, on one event loop in one background thread."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def render_pages(tools: Sequence[UpstreamTool], page_size: int | None) -> dict[s
 
 
 class ServerState:
-    """Tools of a scripted server, and counters of requests; a change calls `changed`."""
+    """Tools of a scripted server, and counters of requests; a change calls the hook `changed`."""
 
     def __init__(self, name: str, tools: Iterable[UpstreamTool], page_size: int | None) -> None:
         """Begin with these tools and with all counters at 0.

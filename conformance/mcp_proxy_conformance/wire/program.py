@@ -1,4 +1,4 @@
-"""A child process that speaks in lines: reads and writes have deadlines; its group ends with it."""
+"""A child process that speaks in lines: reads and writes have deadlines; `end` ends its group."""
 
 from __future__ import annotations
 

@@ -259,8 +259,8 @@ def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
 def _check(raw: bytes, span: Span, group: int, *, surrogates: bool) -> None:
     """Raise Malformed for a string with a lone surrogate, or a number of over 4000 characters.
 
-    `group` says which of both the token is, by its group in the pattern of tokens. Strings are
-    looked at only if the document has escapes of surrogates.
+    `group`, the token's group in the pattern of tokens, says whether it is a string or a number.
+    Strings are looked at only if the document has escapes of surrogates.
     """
     if group == _STRING and surrogates:
         decode_string(raw[span.start : span.end], span.start)

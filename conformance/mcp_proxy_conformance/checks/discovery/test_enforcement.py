@@ -289,7 +289,7 @@ def _free_tool(bench: Bench) -> ToolKey:
 def _counts(bench: Bench) -> dict[str, Any]:
     """Map each listed server to the number that it counts as callable; 0 if it gives none.
 
-    Counts that are no object are returned as they are.
+    Counts that are no object are returned as they are, empty or false ones as 0.
     """
     listing = bench.list()
     blocks = {name: listing.counts(name) for name in listing.servers}

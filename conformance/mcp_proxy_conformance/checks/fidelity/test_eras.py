@@ -7,11 +7,11 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.fidelity import stateless_answers, stateless_refusals, stateless_streams
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.offers import FEATURES
-from mcp_proxy_conformance.run.subjects.relay import each_upstream
+from mcp_proxy_conformance.run.subjects.relay import each_upstream_era
 
 
 @requirement("RLY.era.tools.not-empty")
-@each_upstream()
+@each_upstream_era()
 def test_a_list_across_the_eras_is_not_empty(bench: RelayBench) -> None:
     """A list of tools that is answered in a pair of eras shows some, as the upstream has them.
 
@@ -21,7 +21,7 @@ def test_a_list_across_the_eras_is_not_empty(bench: RelayBench) -> None:
 
 
 @requirement("RLY.era.call.values")
-@each_upstream()
+@each_upstream_era()
 def test_a_call_across_the_eras_keeps_its_values(bench: RelayBench) -> None:
     """In each pair of eras that is served, arguments and results arrive by value, executed once.
 
@@ -31,7 +31,7 @@ def test_a_call_across_the_eras_keeps_its_values(bench: RelayBench) -> None:
 
 
 @requirement("RLY.era.tools.version")
-@each_upstream()
+@each_upstream_era()
 def test_a_version_that_is_not_served_is_refused(bench: RelayBench) -> None:
     """A request of an unknown version is refused with the versions that are served.
 
@@ -41,7 +41,7 @@ def test_a_version_that_is_not_served_is_refused(bench: RelayBench) -> None:
 
 
 @requirement("RLY.era.tools.result-type")
-@each_upstream()
+@each_upstream_era()
 def test_a_result_has_a_type_that_the_client_can_know(bench: RelayBench) -> None:
     """Each result to a client of 2026-07-28 has a type of that revision, the upstream's era aside.
 
@@ -51,7 +51,7 @@ def test_a_result_has_a_type_that_the_client_can_know(bench: RelayBench) -> None
 
 
 @requirement("RLY.era.tools.hints")
-@each_upstream()
+@each_upstream_era()
 def test_lists_and_reads_say_how_long_they_may_be_kept(bench: RelayBench) -> None:
     """Lists, reads and discovery have both hints for caches, whatever the upstream's era.
 
@@ -61,7 +61,7 @@ def test_lists_and_reads_say_how_long_they_may_be_kept(bench: RelayBench) -> Non
 
 
 @requirement("RLY.era.tools.stable")
-@each_upstream()
+@each_upstream_era()
 def test_tools_do_not_vary_by_connection_or_by_earlier_requests(bench: RelayBench) -> None:
     """Two clients of 2026-07-28 are shown equal lists of tools, before and after calls.
 
@@ -71,7 +71,7 @@ def test_tools_do_not_vary_by_connection_or_by_earlier_requests(bench: RelayBenc
 
 
 @requirement("RLY.era.tools.changed", "RLY.back.over-forward", "RLY.tools.changed.arrives")
-@each_upstream()
+@each_upstream_era()
 def test_a_subscription_brings_what_it_asked_for(bench: RelayBench) -> None:
     """Each of three subscriptions brings the news of its own filter, under its id, and no other.
 
@@ -81,7 +81,7 @@ def test_a_subscription_brings_what_it_asked_for(bench: RelayBench) -> None:
 
 
 @requirement("RLY.era.call.stateless")
-@each_upstream()
+@each_upstream_era()
 def test_a_request_is_not_served_by_what_came_before_it(bench: RelayBench) -> None:
     """A request that does not state its version or capabilities is refused, after one that did.
 
@@ -91,7 +91,7 @@ def test_a_request_is_not_served_by_what_came_before_it(bench: RelayBench) -> No
 
 
 @requirement("RLY.era.error.form")
-@each_upstream()
+@each_upstream_era()
 def test_an_error_has_the_status_and_code_of_its_kind(bench: RelayBench) -> None:
     """Unknown methods and versions, and what is missing, are refused by their status and code.
 
@@ -111,7 +111,7 @@ def test_no_withdrawn_or_reserved_code_reaches_a_client(bench: RelayBench) -> No
 
 
 @requirement("RLY.era.headers.mismatch", "RLY.era.headers.before")
-@each_upstream()
+@each_upstream_era()
 def test_headers_that_do_not_fit_the_body_are_refused(bench: RelayBench) -> None:
     """A call with one header that does not fit its body is refused by status, and not executed.
 
@@ -131,7 +131,7 @@ def test_a_client_without_handshake_gets_no_requests(bench: RelayBench) -> None:
 
 
 @requirement("RLY.back.log.unasked")
-@each_upstream()
+@each_upstream_era()
 def test_a_log_message_arrives_only_as_a_request_asked_for(bench: RelayBench) -> None:
     """A call without a level brings no log message, another one none below its level.
 
@@ -141,7 +141,7 @@ def test_a_log_message_arrives_only_as_a_request_asked_for(bench: RelayBench) ->
 
 
 @requirement("RLY.back.cancel.silence")
-@each_upstream()
+@each_upstream_era()
 def test_a_cancelled_call_is_not_heard_of_again(bench: RelayBench) -> None:
     """Nothing about a call arrives on another stream of its client once its own is closed.
 
@@ -151,7 +151,7 @@ def test_a_cancelled_call_is_not_heard_of_again(bench: RelayBench) -> None:
 
 
 @requirement("RLY.features.resources.not-found")
-@each_upstream()
+@each_upstream_era()
 def test_a_missing_resource_is_an_error_of_invalid_params(bench: RelayBench) -> None:
     """A client of 2026-07-28 that reads a resource which does not exist gets that error.
 

@@ -219,8 +219,8 @@ def distinct(look: Look, findings: Findings) -> None:
 def pointing(look: Look, findings: Findings) -> None:
     """Law: the refusal of a tool locked by config or user names the flag or the discovery tool.
 
-    Each is called twice, and both texts must. Tools with any other lock, or whose call is not
-    refused, are left out.
+    Each, also one locked by both, is called twice, and both texts must. Tools with any other lock,
+    or whose call is not refused, are left out.
     """
     words = (FLAG, look.bench.surface.discovery_tool)
     for key in look.keys:

@@ -1,4 +1,4 @@
-"""One look at a target between two steps of its world: answers that all laws share; findings."""
+"""`Look` at a target between two steps of its world: answers all laws share; a law's `Findings`."""
 
 from __future__ import annotations
 

@@ -342,7 +342,7 @@ def each_relay_case(area: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", cells)
 
 
-def each_upstream() -> pytest.MarkDecorator:
+def each_upstream_era() -> pytest.MarkDecorator:
     """Return a decorator that runs a check in front of an upstream of each era, by its bench."""
     stages = {"handshake": FEATURES, "stateless": STATELESS}
     cells = [

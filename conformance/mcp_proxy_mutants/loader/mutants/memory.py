@@ -1,5 +1,6 @@
 """Loader mutants with a memory: state is kept from one load, or one attempt, to the next."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
@@ -110,6 +111,28 @@ def _every_second() -> Callable[[Loads], Awaitable[list[Outcome]]]:
     return together
 
 
+def _never_again(most: int) -> Fresh:
+    """Return a fresh hook `attempt`: attempts beyond `most` for a server, over all loads, hang.
+
+    A server is known by id and URL.
+    """
+
+    def make() -> Attempt:
+        """Return a hook `attempt` that counts attempts and does not end one beyond `most`."""
+        made: Counter[Key] = Counter()
+
+        async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
+            """Count the attempt; wait for an hour if it is one too many, else attempt as usual."""
+            made[_key(connection)] += 1
+            if made[_key(connection)] > most:
+                await asyncio.sleep(3600.0)
+            return await std.attempt(connection, connect)
+
+        return attempt
+
+    return Fresh(make)
+
+
 def _quota(most: int) -> Fresh:
     """Return a fresh hook `attempt`: attempts beyond `most` for a server, over all loads, fail.
 
@@ -200,6 +223,9 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("attempts-run-out",
                 "After two attempts over all loads, a server is not contacted again.",
                 "I5.clears", "T1.timeout", "R2.heals", attempt=_quota(2)),
+    load_mutant("third-attempt-endless",
+                "After two attempts over all loads, an attempt at a server does not end.",
+                "I4.bounded", attempt=_never_again(2)),
     load_mutant("attempts-summed", "Attempts are counted over all loads.",
                 "O6.claimed", edit=Fresh(_summed)),
     load_mutant("first-signal-stays", "A server's status is that of its first attempt.",
