@@ -305,7 +305,7 @@ def _apart(
     """
     journal, own_id = side.server.journal, f"{REQUEST_ID} {fresh_id()}"
     mark = journal.mark()
-    several = several_connected(bench, side, CLIENTS, capabilities)
+    several = several_connected(bench, side, [capabilities] * CLIENTS)
     with ThreadPoolExecutor(CLIENTS) as crew, several as clients:
         for number, client in enumerate(clients):
             caller = number == 1
@@ -341,7 +341,7 @@ def _levels(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
     A level that is refused is not noticed. Each level is there once, in order: a client may hear of
     the other's call, too.
     """
-    with several_connected(bench, side, len(SET)) as clients:
+    with several_connected(bench, side, [b"{}"] * len(SET)) as clients:
         for client, least in zip(clients, SET, strict=True):
             client.request("logging/setLevel", {"level": least})
         marks = [client.mark() for client in clients]
@@ -364,7 +364,7 @@ def _beside(bench: RelayBench, side: Side) -> str:
     journal, own_id = side.server.journal, f"{REQUEST_ID} {fresh_id()}"
     mark = journal.mark()
     params = {"name": side.name_of(TELLING), "arguments": {"case": "late"}}
-    several = several_connected(bench, side, CLIENTS)
+    several = several_connected(bench, side, [b"{}"] * CLIENTS)
     with ThreadPoolExecutor(CLIENTS) as crew, several as clients:
         stays, goes, cancels = clients
         answer = crew.submit(stays.request, "tools/call", params, own_id)

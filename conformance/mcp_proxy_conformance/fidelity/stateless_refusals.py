@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from mcp_proxy_conformance.fidelity.bench import RelayBench
@@ -118,10 +120,13 @@ def versions(bench: RelayBench) -> Comparison:
     with another version, or by an error. Raises Inconclusive if the direct way does not show that.
     """
     comparison = Comparison()
-    for version in () if bench.relay.refusal else UNKNOWN_VERSIONS:
+    versions = () if bench.relay.refusal else UNKNOWN_VERSIONS
+    for version in versions:
         if _granted(bench, bench.relay.direct_of("handshake"), version) in (None, version):
             raise Inconclusive("the direct way does not answer a handshake of an unknown version")
-        granted = _granted(bench, bench.through, version)
+    with ThreadPoolExecutor(len(UNKNOWN_VERSIONS)) as crew:
+        given = [*crew.map(partial(_granted, bench, bench.through), versions)]
+    for version, granted in zip(versions, given, strict=True):
         if granted is not None:
             comparison.truth(
                 f"the version that a handshake for {version} is given", granted,

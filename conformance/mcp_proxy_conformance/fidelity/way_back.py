@@ -98,18 +98,35 @@ def connected(bench: RelayBench, side: Side, capabilities: bytes = b"{}") -> Lis
 
 @contextmanager
 def several_connected(
-    bench: RelayBench, side: Side, number: int, capabilities: bytes = b"{}"
+    bench: RelayBench, side: Side, several: Sequence[bytes]
 ) -> Iterator[Sequence[ListeningClient]]:
-    """Yield so many clients of a way, as `connected` returns them, and close them at the end.
+    """Yield a client of a way for each of these capabilities; close them at the end.
 
-    They open their sessions in turn, but over stdio at once, where each has a program of its own.
+    Each is as `connected` returns it. They open their sessions in turn, but over stdio at once,
+    where each has a program of its own.
     """
-    at_once = number if side is bench.through and not bench.relay.command_line.url else 1
+    at_once = len(several) if side is bench.through and _has_own_programs(bench) else 1
     with ThreadPoolExecutor(at_once) as crew, ExitStack() as stack:
-        opening = [crew.submit(connected, bench, side, capabilities) for _ in range(number)]
+        opening = [crew.submit(connected, bench, side, each) for each in several]
         for each in opening:
             stack.callback(_close, each)
         yield [each.result() for each in opening]
+
+
+def connected_in_turn(bench: RelayBench, several: Sequence[bytes]) -> Iterator[ListeningClient]:
+    """Yield a client of the relay for each of these capabilities; it is closed before the next.
+
+    Over stdio, where each has a program of its own, all of them are open at once.
+    """
+    groups = [several] if _has_own_programs(bench) else [[each] for each in several]
+    for group in groups:
+        with several_connected(bench, bench.through, group) as clients:
+            yield from clients
+
+
+def _has_own_programs(bench: RelayBench) -> bool:
+    """Whether each client of the relay starts a program of its own: it is reached over stdio."""
+    return not bench.relay.command_line.url
 
 
 def _close(opening: Future[ListeningClient]) -> None:
@@ -255,11 +272,11 @@ def undeclared(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     needs_messages(bench)
     questions = 0
-    for declared in (None, *NEEDS.values()):
-        capabilities = dumps({declared: {}} if declared else {})
-        with closing(connected(bench, bench.through, capabilities)) as client:
-            called(bench.through, client, "all questions")
-            asked = {each.method for each in client.received() if each.method in NEEDS}
+    things = [None, *NEEDS.values()]
+    several = [dumps({declared: {}} if declared else {}) for declared in things]
+    for declared, client in zip(things, connected_in_turn(bench, several), strict=True):
+        called(bench.through, client, "all questions")
+        asked = {each.method for each in client.received() if each.method in NEEDS}
         questions += len(asked)
         extra = sorted(method for method in asked if NEEDS[method] != declared)
         comparison.one_of(
@@ -592,14 +609,12 @@ def _updated(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
     what the first round brings about is there before what the second does. Raises Inconclusive if a
     subscription is refused.
     """
-    server, clients = side.server, list[ListeningClient]()
+    server = side.server
     mark = server.journal.mark()
-    with ExitStack() as stack:
-        for uri in (NOTE, LATER):
-            client = stack.enter_context(closing(connected(bench, side)))
+    with several_connected(bench, side, [b"{}", b"{}"]) as clients:
+        for client, uri in zip(clients, (NOTE, LATER), strict=True):
             if "result" not in client.request("resources/subscribe", {"uri": uri}):
                 raise Inconclusive(f"the subscription to {uri} was refused")
-            clients.append(client)
         for _ in range(2):
             for uri in (NOTE, LATER):
                 subscribed = server.journal.since(mark, "resources/subscribe")
