@@ -25,9 +25,10 @@ def scoped(bench: Bench, agent: str) -> Bench:
 
 
 def everywhere(bench: Bench) -> list[Bench]:
-    """Return a bench for each agent that may see every server and was shown a callable tool.
+    """Return a bench for each agent that may see every server and gets a callable tool listed.
 
-    They are found once and kept with the target's shared answers, until the target is changed.
+    They are found once and kept with the target's shared answers, and looked for again after
+    each change of the target.
     """
     place = ("agents that see every server",)
     views = bench.started.answers.get(place)
@@ -82,7 +83,7 @@ def names_beyond(world: World, agent: str, text: str, query: str = "") -> list[s
 
 
 def _proven(bench: Bench, agent: str) -> Bench | None:
-    """Return the agent's bench as `scoped` does, but None where that is inconclusive."""
+    """Return a bench that sends as this agent; None unless a query of it lists a callable tool."""
     with suppress(Inconclusive):
         return scoped(bench, agent)
     return None

@@ -177,8 +177,8 @@ def read_answer(
     """Read a reply of the discovery tool to this query; its schema breaches are in `findings`.
 
     Raises Misshapen if it lacks the declared shape or repeats a member of it, ProtocolFault for
-    a malformed result or a too long name. An error becomes an answer with `error`. `flag` and
-    `limit` are those that were sent.
+    a malformed result or a too long name. An error becomes an answer with `error`. `known` finds
+    the tool that a name means; `flag` and `limit` are those that were sent.
     """
     body = _body(reply)
     if body is None:
@@ -292,8 +292,8 @@ def _entries(
 ) -> tuple[Entry, ...]:
     """Read the tools under this member of an answer; none if it is absent or null.
 
-    Raises Misshapen, which names `clauses`, for anything but a list of objects with a name;
-    ProtocolFault for a too long name.
+    `known` finds the tool that a name means. Raises Misshapen, which names `clauses`, for anything
+    but a list of objects with a name; ProtocolFault for a too long name.
     """
     listed = body.get(member)
     if listed is None:
@@ -340,7 +340,7 @@ def _body(reply: ToolReply) -> dict[str, Any] | None:
     """Return the JSON object that is an answer's text; None for an error reply.
 
     Further text items are its member BESIDE. Raises Misshapen if the text is not a JSON object,
-    or nests more than 200 levels deep.
+    or nests more than 200 levels deep; ProtocolFault if not just one text item can be it.
     """
     if reply.error is not None or reply.is_error:
         return None

@@ -97,7 +97,8 @@ def _findings(kind: str, value: Any, names: Names) -> tuple[Finding, ...]:
 def _cached(kind: str, value: str, names: str) -> tuple[Finding, ...]:
     """Return up to 20 findings on a value by the schema `kind`; `value` and `names` are JSON.
 
-    Breaches of a part of the schema without clauses are left out.
+    Of breaches at one place (items of an array are one place) of the same clauses the first counts;
+    breaches of a part of the schema without clauses are left out.
     """
     own: Names = json.loads(names)
     findings: dict[tuple[tuple[str, ...], tuple[str, ...]], Finding] = {}

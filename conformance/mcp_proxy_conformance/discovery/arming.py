@@ -71,7 +71,8 @@ class Armed:
 def sampled(world: World) -> tuple[ToolKey, ...]:
     """Return the tools whose locks are proven one by one: all tools of servers with up to 60.
 
-    Of a larger server they are the tools that share a word with few others, and at most 11 others.
+    Of a larger server they are the tools in a group (a shared word) of at most 20 tools, and at
+    most 11 others.
     """
     members: dict[str, int] = {}
     for tool in world.tools().values():
@@ -117,8 +118,8 @@ class Prover:
     def expect_call(self, key: ToolKey) -> bool:
         """Call a tool until its upstream counts it, up to the ready time; return whether it did.
 
-        If so it is recorded as called. After two tools that were not reached, further ones
-        are called once only.
+        If so the tool is recorded as called. It is called once only after two tools that were
+        not reached, or if the target never fetched its page of tools/list.
         """
         patient = self._unreached < PATIENT and not self.page_left_out(key)
         wait = Tools(server=key.server, within_s=self._patience() if patient else 0.0)
@@ -139,20 +140,20 @@ class Prover:
         return max(1.0, left) if not self.armed.called else self.started.target.ready_s
 
     def page_left_out(self, key: ToolKey) -> bool:
-        """Whether the target lists tools of this server, but never fetched the page with this tool.
+        """Whether the target shows tools of this server, but never fetched the page with this tool.
 
-        False until 2 s after it first listed one of them.
+        The page is one of the server's tools/list. False until 2 s after an answer first
+        listed one of the server's tools.
         """
         shown_at = self._shown_at.get(key.server, time.monotonic())
         unasked = self.started.servers[key.server].unasked_page(key.tool)
         return bool(unasked) and time.monotonic() - shown_at > NEXT_PAGE_S
 
     def expect_refusal(self, key: ToolKey) -> bool:
-        """Call a tool until its upstream does not count it, up to the enforce time.
+        """Call a tool until its upstream does not count the call, up to the enforce time.
 
-        Return whether a call was refused so, which proves a lock; record the tool as
-        refused or unproven. After two locks without effect, further tools are called once
-        only.
+        Return whether there was such a call, which proves a lock; record the tool as refused,
+        else as unproven. After two locks without effect, further tools are called once only.
         """
         within = self.started.target.enforce_s if self._unenforced < PATIENT else 0.0
         wait = Lock(tool=str(key), within_s=within)
@@ -188,8 +189,9 @@ class Prover:
     def show(self, keys: Iterable[ToolKey]) -> None:
         """Record which callable tools each of the world's queries lists, before they are locked.
 
-        First wait, up to the ready time in all, until each of `keys` is listed for its own
-        word or its page is left out; one that is not listed is no error.
+        First ask, up to the ready time in all, until each of `keys` is listed for its own word
+        or its page is left out; one that is not listed is no error. Other queries are sent
+        only if nothing is recorded for them yet.
         """
         deadline = time.monotonic() + self.started.target.ready_s
         for key in keys:
@@ -208,9 +210,9 @@ class Prover:
             self.note_shown(word, self.ask(word))
 
     def exact_names(self) -> set[str]:
-        """Return the names of tools that after all steps are withheld, or on a server that is off.
+        """Return the names of tools that only a query of the exact name finds after all steps.
 
-        Only a query of the exact name finds such a tool.
+        Those are in quarantine, without approval, or on a server that is off then.
         """
         states = after(self.world, self.world.steps, initial(self.world))
         return {k.tool for k, s in states.items() if s.quarantined or s.approval or s.server_off}
@@ -368,8 +370,8 @@ class Stepper:
     def _lay(self, step: Step) -> Step:
         """Lay the step's lock; return the step with only those tools that were locked.
 
-        If the operator side refuses a user lock of a tool, it is recorded as skipped; the
-        step has one tool without a name if none is left.
+        A tool whose user lock the operator side refuses is recorded as skipped; if none is left,
+        the step has one tool named "", since no tools would mean the whole server.
         """
         assert step.lock is not None
         if step.lock != "user":
@@ -387,8 +389,8 @@ class Stepper:
     def _approve(self, step: Step) -> None:
         """Approve the tools, with refreshes in between, until a call of the first one is reached.
 
-        After the ready time that tool is recorded as unproven, or the last AdapterError is
-        raised.
+        After the ready time the first tool is recorded as unproven or, if the last approval
+        failed, its AdapterError is raised.
         """
         key = ToolKey(step.server, step.tools[0])
         deadline = time.monotonic() + self.started.target.ready_s
@@ -424,8 +426,8 @@ class Stepper:
     def _confirm_open(self, step: Step) -> None:
         """Prove an unlock by a call of each of its tools that is now callable.
 
-        One that is reached is no longer recorded as refused; its queries and entry are
-        recorded.
+        One that is reached is no longer recorded as refused, and what its own query lists is
+        recorded. Nothing is proven if the step names no tools.
         """
         for tool in step.tools:
             key = ToolKey(step.server, tool)
@@ -548,7 +550,7 @@ def confirm_all(prover: Prover) -> None:
 
 
 def _never_callable(prover: Prover, key: ToolKey) -> Unproven:
-    """Return why a tool was never called: the target left out its page of tools/list, or not."""
+    """Return why a tool was never callable: the page of tools/list not fetched, or unknown."""
     page = prover.started.servers[key.server].unasked_page(key.tool)
     if page:
         asked = "page 1 only" if page == SECOND else f"no page after {page - 1}"

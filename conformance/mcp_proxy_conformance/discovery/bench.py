@@ -143,9 +143,10 @@ class Bench:
         return answer
 
     def revealed(self, query: str, *, limit: Any = ABSENT) -> dict[ToolKey, Any]:
-        """Return, by tool, the statuses that the flag reveals, in an answer shared as by `asked`.
+        """Return, by tool, the statuses of the locked entries that a query with the flag gets.
 
-        Inconclusive if it is an error.
+        The answer is shared with other checks until the target changes. Inconclusive if it is
+        an error.
         """
         answer = self.asked(query, include_disabled=True, limit=limit)
         self.require(
@@ -209,7 +210,7 @@ class Bench:
         return called
 
     def _found_in(self, called: Called) -> None:
-        """Report schema breaches in the text of a refusal to the administrator.
+        """Report schema breaches in the text of a refused call, if the administrator made it.
 
         Only for a tool of the world whose locks allow a single status, by which the text is
         judged.
@@ -321,9 +322,10 @@ class Bench:
         return not reached
 
     def stays_refused(self, key: ToolKey) -> bool:
-        """Call a tool until it is refused, as `refused` does, and again once the time is over.
+        """Call a tool until it is refused, up to the enforce time, and again after the settle time.
 
-        Return whether it was refused and, after the settle time, is so three times in a row.
+        Return whether it was refused and then, after a sleep until the settle time is over, is
+        refused three times in a row; False at once if it was not refused at first.
         """
         if not self.refused(key):
             return False
@@ -343,8 +345,8 @@ class Bench:
     def ready(self, *keys: ToolKey) -> bool:
         """Wait, up to the ready time, until these callable tools are listed and reached again.
 
-        Return whether they are; either way the settle time starts again. Use it after a
-        restart.
+        Return whether they are; either way shared answers are forgotten and the settle time
+        starts again. Use it after a restart.
         """
 
         def back(key: ToolKey) -> bool:
@@ -374,7 +376,7 @@ class Bench:
             started.close()
 
     def cut(self, paths: Iterable[Path]) -> None:
-        """Record for the report the members that move between equal requests, not compared."""
+        """Record for the report the paths of members that vary, and are therefore not compared."""
         self.started.cut.update(map(path_in_words, paths))
 
     def require(
@@ -412,9 +414,10 @@ class Bench:
         return tuple(k for k in self.armed.refused if self.states[k] == want)
 
     def relevant(self, key: ToolKey, query: str) -> bool:
-        """Whether the target listed the tool for the query while callable, or that is its name.
+        """Whether the query equals the tool's name, or listed the tool while it was callable.
 
-        What is withheld of a tool now cannot make it relevant: only words of its name do.
+        If the tool is in quarantine or without approval now, the query must also be a part of
+        its name, as its description is withheld.
         """
         listed = key in self.armed.shown.get(query, ())
         if key in self.states and is_withheld(self.states[key]):

@@ -58,7 +58,7 @@ class Exact:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ByteDifference:
-    """The first difference of an answer from its equals, without V, the moving members.
+    """The first difference of an answer from ones it should equal, without V, what varies in these.
 
     Attributes:
         at: The path of the innermost member that differs.
@@ -116,7 +116,7 @@ def volatile(answers: Sequence[Exact]) -> frozenset[Path]:
 
 
 def still(exact: Exact, moving: frozenset[Path]) -> Exact:
-    """Return a copy of the answer with a placeholder for the value of each moving member."""
+    """Return a copy of the answer with a placeholder for the value at each path in `moving`."""
     parts = []
     for name, part in exact.parts():
         raw = part
@@ -130,9 +130,10 @@ def still(exact: Exact, moving: frozenset[Path]) -> Exact:
 def absent_against_false(ask: Ask, cut: Cut = lambda _: None) -> tuple[ByteDifference, ...]:
     """Return the differences of answers with the flag false from those with the flag absent.
 
-    `ask` is called with a form, 7 times or, if any differ, 62. A difference counts if it
-    repeats at the same place in a second order, and the absent form does not differ there.
-    Inconclusive if answers without the flag differ in more than single values.
+    `ask` sends the request in a form, A (absent) or F (false): 7 times or, if any answer differs,
+    62. A difference counts if it repeats at the same place in a second order, and the absent form
+    does not differ there. Inconclusive if answers without the flag differ in more than single
+    values.
     """
     first = _answers(ask, ORDERS[0])
     if not differences(first[ABSENT], first[FALSE], cut):
@@ -221,9 +222,9 @@ def _moved(node: Node, other: Node, path: Path) -> Iterator[Path]:
 
 
 def difference(usual: Exact, actual: Exact, moving: frozenset[Path]) -> ByteDifference | None:
-    """Return the first difference outside of the moving members, None without any.
+    """Return the first difference of `actual` from `usual`, None without any.
 
-    The text is compared before the result.
+    Members at the paths in `moving` are not compared; the text is compared before the result.
     """
     for (name, part), (_, other) in zip(usual.parts(), actual.parts(), strict=True):
         if part == other:
@@ -247,7 +248,10 @@ def _kept(node: Node, path: Path, moving: frozenset[Path]) -> bytes:
 
 
 def _spots(node: Node, path: Path, moving: frozenset[Path]) -> Iterator[Span]:
-    """Yield the spans, in the whole document, of the moving scalars in a node."""
+    """Yield the spans, in the whole document, of the scalars in a node whose paths are in `moving`.
+
+    `path` is the node's own.
+    """
     if path in moving and node.kind in SCALARS:
         yield node.span
     if not moving:
@@ -259,7 +263,8 @@ def _spots(node: Node, path: Path, moving: frozenset[Path]) -> Iterator[Span]:
 def _place(usual: Node, actual: Node, path: Path, moving: frozenset[Path]) -> Path:
     """Return the path of the innermost member that differs, or that only one of two nodes has.
 
-    It is `path`, the nodes' own, if kinds differ or no single member does.
+    It is `path`, the nodes' own, if kinds differ or no single member does. Values at the paths in
+    `moving` are not compared.
     """
     if usual.kind != actual.kind:
         return path

@@ -83,8 +83,8 @@ def strings(value: Any) -> Iterator[str]:
 def other_maps(answer: Answer, member: str) -> tuple[str, ...]:
     """Return where an answer has a second remediation map, as paths; empty without any.
 
-    That is any object with a text of the map, the member named `member`, under its own status.
-    Structured content, which says the result once more, is not searched.
+    That is any other object that has, under a status word, the text that the answer's map (its
+    member `member`) has under it. Structured content, which repeats the result, is not searched.
     """
     known = {
         s: t for s, t in (answer.remediation or {}).items() if isinstance(t, str) and t.strip()

@@ -111,7 +111,8 @@ def tallies_allowed(states: Iterable[ToolState]) -> list[dict[str, int]]:
 def own_locked(bench: Bench, agent: str) -> dict[str, int]:
     """Return, by status, the number of locked tools in the agent's scope; 0 for none.
 
-    Of several locks of a tool the first counts. Servers are taken to be on.
+    Of several locks of a tool the first of config, quarantine, user and approval counts. Servers
+    are taken to be on.
     """
     outside = beyond(bench.world, agent)
     own = [s for k, s in bench.states.items() if k.server not in outside and not s.callable]
@@ -168,9 +169,9 @@ def outside_entries(listing: Listing, members: Members) -> Iterator[tuple[str, i
 
 
 def parts_outside_entries(listing: Listing, members: Members) -> list[Any]:
-    """Return all parts of a listing's result, as `whole_result` does, without server entries.
+    """Return the JSON of a listing's texts, then its structured content, then its other members.
 
-    Those of the structured content are left out as well.
+    The list of servers is left out of each.
     """
     *documents, others = whole_result(listing.reply)
     content = others.pop("structuredContent", None)

@@ -144,8 +144,8 @@ def _placed(
 ) -> None:  # fmt: skip
     """Compare a tool's place in an answer, a status, `callable` or `absent`, with those allowed.
 
-    A callable tool without a locked entry counts as absent. Compared too are the number of a
-    tool's entries, and whether an answer without the flag that has a note and no tools names it.
+    A tool that nothing locks is absent unless it has a locked entry. Compared too are the number of
+    a tool's entries, and whether an answer without the flag that has a note and no tools names it.
     An absent tool is not judged if the flagged answer has an entry of an unknown name; of a tool
     beyond the agent's scope only FR-007.hidden is.
     """
@@ -184,7 +184,7 @@ def _placed(
 
 
 def _locked_matches(bench: Bench, query: str) -> list[ToolKey]:
-    """Return the locked tools in the caller's scope that the query is meant to find."""
+    """Return the locked tools in the caller's scope whose name, word or group is the query."""
     return [k for k, state in bench.states.items() if not state.callable
             and bench.tools[k].holds(query) and _in_scope(bench, k)]  # fmt: skip
 
@@ -207,8 +207,8 @@ def _in_scope(bench: Bench, tool: ToolKey) -> bool:
 def _others_see(bench: Bench, tool: ToolKey, query: str) -> bool:
     """Whether the administrator, with the flag, finds the tool by that query, callable or locked.
 
-    If the answer is full of locked entries, it may be found as locked by its name instead. Only
-    then does it prove anything that an agent does not see it.
+    If the answer is full of locked entries, it may be found as locked by its name instead. If it is
+    not found, an agent's not seeing it proves nothing.
     """
     admin = _as_admin(bench)
     flagged = admin.asked(query, include_disabled=True, limit=SHOW_LIMIT)
@@ -221,7 +221,8 @@ def _others_see(bench: Bench, tool: ToolKey, query: str) -> bool:
 def _is_crowded(bench: Bench, query: str) -> bool:
     """Whether the query matches more locked tools than fit an answer, some beyond the scope.
 
-    Only refused tools count, and the flag must reveal one beyond it to the administrator.
+    Only tools whose calls were refused count, and the flag must reveal one beyond the scope to the
+    administrator. False if that is the caller.
     """
     if not _matches_beyond(bench, query):
         return False
@@ -285,7 +286,8 @@ def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
 def _not_capped_lower(then: Then, answer: Answer, bench: Bench) -> None:
     """Raise NotApplicable if the target's own lower cap explains missing locked entries.
 
-    That is so if no query of the world lists more. One entry alone is always owed.
+    That is so if no query of the world, at limit 100, lists more than this answer. One entry alone
+    is always owed.
     """
     owed = [name for name, allowed in _wanted(then) if "absent" not in allowed]
     if len(answer.disabled) >= len(owed) or len(owed) < 2:  # noqa: PLR2004 - one is always owed
@@ -358,7 +360,7 @@ def _expect_revealing(bench: Bench, query: str) -> None:
 
 
 def _as_admin(bench: Bench) -> Bench:
-    """Return the bench itself if it is the administrator's, else one that is."""
+    """Return the bench if it is the administrator's, else such a one at the default endpoint."""
     return bench if bench.agent is None else Bench(bench.started, bench.armed)
 
 
@@ -383,7 +385,8 @@ def _tools(
 ) -> None:
     """Compare the callable tools of an answer with those that the case wants there, or not there.
 
-    Inconclusive if one wanted there is not listed without the flag either.
+    One that is not wanted is judged only if it is locked or beyond the agent's scope. Inconclusive
+    if one wanted there is not listed without the flag either.
     """
     if then.tools is None:
         return
@@ -483,9 +486,9 @@ def _withheld_forms(bench: Bench, tool: ToolKey) -> list[str | None]:
 def _text(
     path: str, text: str, status: str, *, bench: Bench, compared: Comparison, clauses: list[str]
 ) -> None:
-    """Judge a remediation or refusal as one for a lock with this status; one convicted breaks it.
+    """Judge a remediation or refusal as one for a lock with this status; a wrong one is a finding.
 
-    One that cannot be read is recorded as unread.
+    It breaks `clauses`, which stay open if the text cannot be read; `path` names it in the report.
     """
     outcome = judge(text, status, pins=bench.started.target.pins)
     if outcome == "unrecognised":
@@ -651,7 +654,8 @@ def _compare_call(case: Case, bench: Bench, *, way: int) -> Comparison:
 def _class(text: str, tool: ToolKey, status: str, bench: Bench, compared: Comparison) -> None:
     """Judge whether a refusal is written for the class of lock `status`.
 
-    A text equal to the target's own for a user's lock breaks it unread. Where another lock of a
+    A text equal to the target's own for another lock, one that users lift, is wrong without being
+    read. Where another lock of a
     denied tool may be checked first, only an act of the user is wrong.
     """
     state = bench.states.get(tool, ToolState())

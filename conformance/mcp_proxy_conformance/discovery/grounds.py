@@ -28,8 +28,8 @@ Clauses = tuple[str, ...]
 def reveals(state: ToolState) -> Clauses:
     """Return the clauses broken where the flag does not list a tool with these locks.
 
-    A tool that config denies must be revealed whatever other lock it has, unless its server is
-    off; of its status nothing is seen.
+    That of config for any tool that config denies on a server that is on; else that of its only
+    lock or, for other locks, FR-004.precedence.
     """
     if state.config and not state.server_off:
         return ("FR-001.reveals-config",)
@@ -37,10 +37,11 @@ def reveals(state: ToolState) -> Clauses:
 
 
 def broken_by(state: ToolState, place: str, *, flag: bool, by_description: bool = False) -> Clauses:
-    """Return the clauses broken by a place that the locks do not allow, with or without the flag.
+    """Return the clauses that a tool breaks by being at a place that its locks do not allow.
 
     `place` is a status, `callable` or `absent`; `by_description`: the query matches only the
-    tool's description. Empty for an unlocked tool at an allowed place.
+    tool's description. Whether the place is allowed is not looked at, except that the result is
+    empty for an unlocked tool that a flagged answer has as `callable` or `absent`.
     """
     if not flag:
         return _in_default(place) if not state.callable else ("FR-002.no-section",)
@@ -85,7 +86,10 @@ def as_callable(state: ToolState, *, flag: bool) -> Clauses:
 
 
 def _in_default(place: str) -> Clauses:
-    """Return the clauses broken by a locked tool at this place in an answer without the flag."""
+    """Return the clauses broken by a locked tool at a place in an answer without the flag.
+
+    The place is a status or `callable`.
+    """
     if place == CALLABLE:
         return ("FR-001.default-off", "FR-002.no-locked-names", "FR-004.follows-state")
     return ("FR-001.default-off", "FR-002.no-section", "FR-002.no-locked-names")
@@ -94,7 +98,8 @@ def _in_default(place: str) -> Clauses:
 def shown_by(state: ToolState, place: str, *, flag: bool, by_description: bool = False) -> Clauses:
     """Return the clauses seen to hold where a tool is at a place that its locks allow.
 
-    Parameters are those of `broken_by`; an unlocked tool in a default answer shows none.
+    `place` is a status, `callable` or `absent`; `by_description`: the query matches only the
+    tool's description. An unlocked tool in an answer without the flag shows none.
     """
     if not flag:
         return () if state.callable else ("FR-001.default-off",)

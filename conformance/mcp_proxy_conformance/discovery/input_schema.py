@@ -35,7 +35,7 @@ Kind = Literal["refusals", "none", "foreign", "open"]
 
 
 class Applied(NamedTuple):
-    """Result of applying a schema: a list of error messages for each of the arguments.
+    """Result of applying a schema: a list of error messages for each set of arguments.
 
     By `kind`: `refusals`, that list; else the reason, as text, why there is none: `none`, it is not
     a schema; `foreign`, it refers to another document; `open`, it could not be applied.
@@ -46,7 +46,7 @@ class Applied(NamedTuple):
 
 
 def refusals(schema: Any, forms: Sequence[dict[str, Any]]) -> list[list[str]]:
-    """Return, for each of these arguments, the schema's error messages; none if it accepts them.
+    """Return, for each set of arguments in `forms`, the schema's error messages; [] if accepted.
 
     A schema that may take long is applied in a child process. Raises Misshapen if it is not a
     schema, Inconclusive if it refers to another document or cannot be applied in time.
@@ -77,7 +77,7 @@ def default(schema: Any, name: str = FLAG) -> Any:
 
 
 def applied(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applied:
-    """Apply the schema to each of the arguments in this process, without a time limit.
+    """Apply the schema to each set of arguments in this process, without a time limit.
 
     Every failure is a kind of result, and nothing is raised.
     """

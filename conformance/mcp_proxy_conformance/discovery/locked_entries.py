@@ -29,7 +29,10 @@ def ask(bench: Bench, key: ToolKey) -> Answer:
 
 
 def own_answer(bench: Bench, key: ToolKey) -> Answer:
-    """Return the flagged answer to the tool's own query at limit 100, shared as by `asked`."""
+    """Return the flagged answer to the tool's own query, its unique word or its name, at limit 100.
+
+    It is shared with other checks until the target changes.
+    """
     return bench.asked(own_query(bench, key), include_disabled=True, limit=SHOW_LIMIT)
 
 
@@ -41,8 +44,8 @@ def named(answer: Answer, key: ToolKey) -> Entry | None:
 def own_answers(bench: Bench, keys: Iterable[ToolKey]) -> dict[ToolKey, Answer]:
     """Return, by tool, the flagged answers to each tool's own query that list it as locked.
 
-    They are asked again until all do so or the settle time is over; tools that are not listed
-    are left out.
+    All are asked again until each tool is listed or the settle time is over; tools that are not
+    listed are left out. A tool's own query is its unique word, or its name.
     """
     keys = tuple(keys)
 
@@ -82,7 +85,8 @@ def every_answer(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, A
 def every_entry(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, Entry]]:
     """Return (tool, locked entry) for each answer that lists one of these tools as locked.
 
-    The requests are those of `every_answer`.
+    Each is asked for by its own query and by words that it shares, also at limit 1, at other
+    endpoints, and by agents that see every server.
     """
     entries = [(key, named(answer, key)) for key, answer in every_answer(bench, keys)]
     return [(key, entry) for key, entry in entries if entry is not None]
@@ -91,7 +95,8 @@ def every_entry(bench: Bench, keys: Iterable[ToolKey]) -> list[tuple[ToolKey, En
 def own_texts(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, set[str]]:
     """Return the remediation texts that all answers give for these tools, by status, masked.
 
-    Answers are those of `every_answer`; values that are not texts are left out.
+    Answers are those to a tool's own query, also at limit 1 and from other views, and to words that
+    it shares, if they list it as locked. Values that are not texts are left out.
     """
     texts: dict[str, set[str]] = {}
     for key, answer in every_answer(bench, keys):

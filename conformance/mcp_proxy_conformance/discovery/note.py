@@ -52,9 +52,10 @@ def on_stages_of_locked_tools() -> pytest.MarkDecorator:
 def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str, Answer]:
     """Return, by query, the answers that owe a note: no callable tool, yet a relevant one revealed.
 
-    An error owes it, too, if the same request is answered with one again, unless its text names the
-    flag or the request with the flag is an error as well. Raises NotApplicable if callable tools
-    answer every query, Inconclusive if no note is owed.
+    `limit` is that of the requests without the flag. An error owes a note, too, if the same request
+    is answered with one again, unless its text names the flag or the request with the flag is an
+    error as well. Raises NotApplicable if callable tools     answer every query, Inconclusive if no
+    note is owed.
     """
     answers = {query: _answer(bench, query, limit) for query in queries}
     open_tools = any(state.callable for state in bench.states.values())
@@ -82,7 +83,10 @@ def _answer(bench: Bench, query: str, limit: Any) -> Answer:
 
 
 def _is_excused(bench: Bench, answer: Answer) -> bool:
-    """Whether an error tells of the flag itself, or the query with the flag is an error as well."""
+    """Whether an answer is an error that names the flag, or its query with the flag is one as well.
+
+    False for an answer that is not an error.
+    """
     if answer.error is None:
         return False
     flagged = bench.asked(answer.query, include_disabled=True, limit=100)

@@ -37,7 +37,7 @@ def offered(bench: Bench, tool: str = "") -> dict[str, dict[str, Any]]:
 def elsewhere(bench: Bench, tool: str = "") -> list[str]:
     """Return the paths of the endpoints, but the first, that offer this built-in tool.
 
-    `tool` is by default discovery. They are found once and kept until the target is changed.
+    `tool` is by default the discovery tool. They are found once and kept until the target changes.
     Inconclusive if no endpoint offers it.
     """
     place = ("endpoints", bench.agent, tool)
@@ -66,8 +66,8 @@ def places(bench: Bench, tool: str = "") -> dict[str, Bench]:
 def offered_anywhere(bench: Bench) -> dict[str, dict[str, Any]]:
     """Return the discovery tool's entry in tools/list, by every place that offers it.
 
-    Places are those of `conversations`; where the stateless revision is not spoken there is
-    none. Inconclusive without any.
+    Places are the declared endpoints, the same in the stateless revision where it is spoken, and
+    stdio for the administrator. Inconclusive if none offers it.
     """
     entries = {}
     for place, opened in conversations(bench.started, bench.agent).items():

@@ -99,7 +99,8 @@ def requires_flag(tool: dict[str, Any]) -> bool:
 def _required(started: Started) -> str:
     """Return how and where a schema or a call requires the flag; "" if none does.
 
-    Each place of `conversations` is tried; one that fails is left out.
+    Tried are all endpoints, the same in the stateless revision, and stdio; one that fails is left
+    out.
     """
     name, wait = started.target.surface.discovery_tool, started.target.ready_s
     for place, opened in conversations(started).items():

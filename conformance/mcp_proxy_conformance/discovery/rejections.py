@@ -40,9 +40,10 @@ def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
 
 
 def own_words(bench: Bench, key: ToolKey, *, surface: int = 0) -> str:
-    """Call a locked tool twice; return the words in which both refusals agree, its names masked.
+    """Call a locked tool twice; return the words that both refusals have at the same place.
 
-    Ids and times, which differ, are left out thus. Inconclusive if a call is not refused.
+    So ids and times, which differ, are left out; the tool's names are masked. Inconclusive if a
+    call is not refused.
     """
     calls = [rejection(bench, key, surface=surface) for _ in range(2)]
     first, second = (_nameless(bench, called).split() for called in calls)
@@ -195,7 +196,7 @@ def reason_given_away(bench: Bench, key: ToolKey, text: str, open_text: str) -> 
     """Return which part of a caller's refusal gives away why the tool is locked; "" if none.
 
     `open_text` is the same caller's refusal for an unlocked tool of that server, to which an
-    equal text reveals nothing. Both are as `own_words` returns.
+    equal text reveals nothing. Both have masked names, and only words that two refusals share.
     """
     if text == open_text:
         return ""
@@ -213,7 +214,7 @@ def reason_given_away(bench: Bench, key: ToolKey, text: str, open_text: str) -> 
 
 
 def _nameless(bench: Bench, called: Called) -> str:
-    """Return a refusal's text with the tool's name, word, server and texts masked, in any case."""
+    """Return a refusal's text; the tool's name, word, server and texts masked, ignoring case."""
     key = called.key
     if key not in bench.tools:
         names = [key.tool, key.server]

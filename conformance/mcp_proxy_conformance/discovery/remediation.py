@@ -42,11 +42,12 @@ LONGEST_READ = 2_000
 def judge(
     text: str, status: str, *, pins: Mapping[str, frozenset[str]] = MappingProxyType({})
 ) -> Judgement:
-    """Judge a text for the lock class `status` (one of the six status words), and note it.
+    """Judge whether a text is written for the lock class `status`, one of the six status words.
 
     Return `conveys` if it names that lock's remedy, `convicted` if plainly a wrong one, else
-    `unrecognised`, as for any unlisted word. Names in it are masked by the caller; `pins` maps
-    exact texts to the classes each is declared to convey, which decides what cannot be read.
+    `unrecognised`, as for any unlisted word. Names in it are masked by the caller. `pins` maps
+    exact texts to the classes each is declared to convey: that decides, but a text convicted by
+    its words stays so. Unrecognised and pinned texts are noted for the report.
     """
     outcome = _read(text, status)
     if text not in pins or (status in pins[text] and outcome == "convicted"):

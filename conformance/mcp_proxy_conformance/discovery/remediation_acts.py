@@ -101,7 +101,7 @@ class Reading:
         return any(act.is_denied and act.fits(verbs, doers) for act in self.acts)
 
     def asks_for_acts(self) -> bool:
-        """Whether a question in it contains acts, but for whether the reader can ask the user."""
+        """Whether a question in the text contains acts, but for one like `can you ask the user ...`."""
         questions = [canonical(part) for part in re.findall(r"[^.!?]*\?", self.plain)]
         return any(
             any(_acts(question)) and not re.search(r"\b(?:can|need) you .*\bask\b", question)

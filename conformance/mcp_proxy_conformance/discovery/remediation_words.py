@@ -66,7 +66,7 @@ def _forms(entry: str) -> Iterator[tuple[str, str]]:
 
 
 def mask(text: str, names: Iterable[str]) -> str:
-    """Replace these tool and server names in the text, in any case, by one word without meaning.
+    """Replace these tool or server names in the text, ignoring case, by one word without meaning.
 
     A name that means an operator, a policy or a negation stays, since removing it could only
     make a lawful text look unlawful. Any other word of the lists is replaced only where it is

@@ -43,8 +43,8 @@ def loads(text: str) -> Any:
 def expect_single(text: str, body: Any, names: Members) -> None:
     """Raise Misshapen if a member that this specification is about occurs twice in an answer.
 
-    The section, the map, the note and a counts block may be sent once; of any other member only
-    unlike values count. `body` is the parsed text.
+    The list of locked entries, the remediation map, the note and a server's counts may be sent
+    once; of other members only unlike values count. `body` is the parsed text.
     """
     if not getattr(body, "repeats", False):
         return

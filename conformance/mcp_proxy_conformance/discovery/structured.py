@@ -22,7 +22,8 @@ def expect_agreement(
     """Raise Misshapen if an answer's structured content contradicts its text.
 
     So too if both together list more locked tools than the limit, or ten. `body` is the JSON of
-    the text; what the content leaves out is not a contradiction.
+    the text, `known` finds the tool that a name means; what the content leaves out is not a
+    contradiction.
     """
     content = _content(reply)
     for said, clause in _of_answer(content, body, names, flagged=flagged) if content else ():

@@ -148,7 +148,7 @@ def is_note(value: Any) -> bool:
 
 
 def is_listed(value: Any) -> bool:
-    """Whether the value is a full list of described tools without a status, as `tools` is."""
+    """Whether the value is a non-empty list of described tools without a status, as `tools` is."""
     return _is_full(value, list) and all(
         isinstance(entry, Mapping)
         and isinstance(entry.get("name"), str)

@@ -34,10 +34,10 @@ class BadBody(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Body:
-    """One answer as it is stored: its request, its exact bytes, and the members that move in them.
+    """One answer as it is stored: its request, its exact bytes, and the paths of what varies there.
 
-    Addresses and tokens of the run are replaced in the bytes; `phase` is None outside of a
-    baseline.
+    `moving` are the members whose values differ between equal requests. Addresses and tokens of the
+    run are replaced in the bytes; `phase` is None outside of a baseline.
     """
 
     phase: Phase | None = None
@@ -53,7 +53,7 @@ class Body:
 
 
 class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """First part of a file; `volatile` are the members that move.
+    """First part of a file; `volatile` are the paths of members that vary between equal answers.
 
     `result` is the length of the second part in bytes.
     """
@@ -67,7 +67,8 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 def written(body: Body) -> bytes:
     """Return the bytes of an answer's file: a head in JSON, the result around the text, the text.
 
-    The values of the members that move are cut out, so that equal answers have equal files.
+    The values at the paths in `moving`, which vary, are cut out, so that equal answers have equal
+    files.
     """
     exact = still(body.exact, body.moving)
     head = _Head(
@@ -104,8 +105,8 @@ def parsed(raw: bytes, phase: Phase | None = None) -> Body:
 def changed(body: Body, other: Body) -> ByteDifference | None:
     """Return the first difference of a newer answer, `other`, from `body`, None without any.
 
-    Members that move in either are not compared; one that moves only in `other` is a difference
-    too, if there is no other.
+    Members that vary between equal requests in either are not compared. If nothing else differs, a
+    member that varies only in `other` is the difference.
     """
     result = difference(body.exact, other.exact, body.moving | other.moving)
     begun = sorted(other.moving - body.moving, key=str)

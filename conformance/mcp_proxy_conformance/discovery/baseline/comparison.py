@@ -28,8 +28,8 @@ def answers_changed(
 ) -> Differences:
     """Return the first difference of each discovery answer that the new build changed (SC-001).
 
-    Keys are requests that both recordings have. In a locked answer without callable tools, a
-    note that the old one lacks is not a difference.
+    Keys are requests that both recordings have; `members` are the target's own names of members.
+    In a locked answer without callable tools, a note that the old one lacks is not a difference.
     """
     pairs = _paired(old, new)
     compared = {
@@ -75,7 +75,7 @@ def _paired(old: Iterable[Body], new: Iterable[Body]) -> list[tuple[Body, Body]]
 
 
 def _without_note(body: Body, other: Body, members: Mapping[str, str]) -> Body:
-    """Return the new answer (`other`) without its note, if the old one has no note and no tool.
+    """Return the new answer (`other`) without its note, if the old one has neither note nor tools.
 
     Answers of the open phase, or that are not JSON, are returned unchanged.
     """
@@ -120,9 +120,10 @@ def _servers(body: Body, members: Mapping[str, str]) -> dict[str, tuple[Step, No
 
 
 def _part(body: Body, placed: tuple[Step, Node] | None, members: Mapping[str, str]) -> Body:
-    """Return the listing cut down to one server's entry, empty for None.
+    """Return the listing cut down to one server's entry, empty if `placed` is None.
 
-    Of the moving members those in the entry are kept, with paths that start there.
+    `placed` is the entry's (step in paths, node). Of the paths of members that vary those in the
+    entry are kept, and start there.
     """
     if placed is None:
         return replace(body, exact=Exact(result=b"", text=b""), moving=frozenset())

@@ -33,9 +33,9 @@ class Literals:
     """
 
     def __init__(self, started: Started) -> None:
-        """Collect the started target's literals of now, but no short ones; also escaped slashes.
+        """Collect the target's literals of four characters or more, also with escaped slashes.
 
-        A restart or a move of a server may bring others.
+        A restart or a move of a server may bring others later.
         """
         names = dict(_known(started))
         spelled = names | {
@@ -165,7 +165,8 @@ def lock(started: Started) -> None:
 def bodies(wanted: Sequence[Mapping[str, Any]], exacts: Asked) -> tuple[Body, ...]:
     """Return the first answer to each request in each phase, with the values that vary.
 
-    Those of the open phase come first. Inconclusive if answers to a request disagree, see `_body`.
+    Those of the open phase come first. Inconclusive if answers to a request differ
+    in more than single values, as in a name or a length.
     """
     phases: tuple[Phase, ...] = ("open", "locked")
     places = [(phase, request) for phase in phases for request in wanted]

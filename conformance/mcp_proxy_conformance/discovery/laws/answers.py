@@ -102,7 +102,7 @@ def keys(look: Look, findings: Findings) -> None:
 
 
 def schemas(look: Look, findings: Findings) -> None:
-    """Law: every answer of the look keeps to its schema; one with locked entries shows that.
+    """Law: every answer of the look keeps to its schema; only those with locked entries prove it.
 
     A misshapen answer breaks the clauses that its fault names, but FR-001.accepts has a law of its
     own. Requests whose answers were breaches are sent again in the next look.
@@ -230,7 +230,7 @@ def absent_is_false(look: Look, findings: Findings) -> None:
 
 
 def _with_false(look: Look, exchange: DiscoveryExchange) -> When:
-    """Return the same request with the flag false; unchanged if that gets an error."""
+    """Return the request with the flag false; as it was sent if that is answered with an error."""
     same = look.same(exchange, flag=False)
     return exchange.request if same is None else same.request
 

@@ -98,7 +98,10 @@ def _count(
     bench: Bench, findings: Findings, key: ToolKey, agent: str | None,
     acts: list[Callable[[], object]],
 ) -> None:  # fmt: skip
-    """Do all acts; a call of the tool that its upstream counted meanwhile breaks the law."""
+    """Do all acts; a call of the tool that its upstream counted meanwhile breaks the law.
+
+    `agent` is only the caller that a finding names.
+    """
     before = bench.upstream_calls(key)
     for act in acts:
         act()

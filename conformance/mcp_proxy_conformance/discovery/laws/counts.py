@@ -146,7 +146,7 @@ def _in_words(tallies: Iterable[Any]) -> str:
 
 
 def _surplus(look: Look, entry: ServerEntry) -> bool:
-    """Whether more tools are counted under a user's reason than may have it."""
+    """Whether more tools are counted as disabled_by_user or pending_approval than may be."""
     most, tallied = of_users(states_of(look.bench, entry.name)), tally(entry)
     numbers = {word: n for word in most if isinstance(n := tallied.get(word, 0), int)}
     return any(number > most[word] for word, number in numbers.items())
@@ -175,7 +175,10 @@ def _inspected(look: Look, findings: Findings, entries: Any, servers: tuple[str,
 
 
 def _numbers(entry: ServerEntry) -> tuple[bool, Any]:
-    """Return (whether the entry has a block, its counts without further members)."""
+    """Return (whether the entry has counts, those not zero of `callable` and the reasons).
+
+    Counts that are not an object are returned as sent.
+    """
     counts = tally(entry) if isinstance(entry.counts, dict) else entry.counts
     return entry.has_counts, counts
 

@@ -211,7 +211,7 @@ def _is_pure(look: Look, exchange: DiscoveryExchange, status: str) -> bool:
 
 
 def _entries(look: Look) -> Iterator[tuple[DiscoveryExchange, Entry, ToolKey]]:
-    """Yield (exchange, locked entry, tool) for each listed tool whose lock was proven."""
+    """Yield (exchange, locked entry, tool) of flagged answers, for tools whose locks are proven."""
     for exchange in look.every(True):
         for entry in exchange.answer.disabled:
             key = look.named(entry)

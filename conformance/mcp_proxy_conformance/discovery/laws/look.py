@@ -41,8 +41,8 @@ class Findings:
     ) -> None:  # fmt: skip
         """Compare an observation with the wanted one; if `holds` is false, the clauses are broken.
 
-        `topic` is the tool, server or text that it is about; an observation of the same
-        request, topic and clauses replaces an earlier one. `counts`: whether the law
+        `topic` is the tool, server or text that it is about; of breaches of the same request,
+        topic and clauses only the last is reported. `counts`: whether the law
         applies here; then `shows` are observed, by default the same clauses.
         """
         path = ", ".join(filter(None, (request_in_words(request), topic)))
@@ -193,7 +193,8 @@ class Look:
     ) -> DiscoveryExchange | None:
         """Return the exchange of the tool's own query, by default with the flag at limit 100.
 
-        In another form of the flag no limit is sent. None if the answer is misshapen.
+        That is its unique word, or its name. In another form of the flag no limit is sent.
+        None if the answer is misshapen.
         """
         limit = SHOW_LIMIT if flag is True else ABSENT
         return self.ask(own_query(self.bench, key), flag=flag, limit=limit, agent=agent)

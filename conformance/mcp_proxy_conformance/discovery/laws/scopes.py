@@ -68,7 +68,7 @@ def _default(
     flagged: DiscoveryExchange,
     agent: str,
 ) -> None:
-    """Judge an agent's default answer: no name from beyond its scope, no note that counts such.
+    """Judge an agent's default answer: no name from beyond its scope, no tool there in the note.
 
     `flagged` is its answer with the flag. If that is without entries and no tool in scope is
     locked, no note is due.

@@ -141,8 +141,8 @@ def _due(
 def _counted(look: Look, findings: Findings, exchange: DiscoveryExchange, fullest: int) -> None:
     """Judge the number in a note: an allowed one or, if entries may be cut off, one in bounds.
 
-    `fullest` is the most locked entries of any answer. An agent's number above its own matches
-    also breaks FR-007.note.
+    `fullest` is the most locked entries of any answer. Any number is right if the least in bounds
+    is 0; an agent's number above its own matches also breaks FR-007.note.
     """
     allowed, bounds = numbers_allowed(exchange.view, exchange.request.query or "")
     full = max(allowed) >= min(fullest, LOCKED_CAP)
@@ -157,7 +157,7 @@ def _counted(look: Look, findings: Findings, exchange: DiscoveryExchange, fulles
 
 
 def _defaults(look: Look) -> list[DiscoveryExchange]:
-    """Return exchanges without the flag, up to three more at limit 1, and two with it false."""
+    """Return exchanges without the flag, up to three more at limit 1, two with the flag false."""
     usual = look.every(ABSENT)
     tight = [
         look.same(exchange, flag=ABSENT, limit=1) for exchange in usual if exchange.limit is None

@@ -198,7 +198,10 @@ def _allowed(look: Look, key: ToolKey) -> frozenset[str]:
 
 def _judge(look: Look, findings: Findings, exchange: DiscoveryExchange, key: ToolKey, *, place: str,
            allowed: frozenset[str]) -> None:  # fmt: skip
-    """Compare a tool's place in an answer with the allowed ones, under the clauses of its locks."""
+    """Compare a tool's place in an answer with the allowed ones, under the clauses of its locks.
+
+    Places are statuses, `callable` and `absent`.
+    """
     state = look.bench.states[key]
     findings.truth(broken_by(state, place, flag=True), exchange.request, place,
                    holds=place in allowed, wanted=" or ".join(sorted(allowed)),

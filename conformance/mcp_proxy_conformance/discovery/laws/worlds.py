@@ -142,7 +142,8 @@ def _requests(
 ) -> Iterable[dict[str, Any]]:
     """Yield the requests of a recipe's choices, each (kind of query, tool or group, limit).
 
-    The last two are numbers; one beyond the world's tools or groups counts on from the first.
+    The last two are numbers; one beyond the world's tools or groups counts on from the first, and
+    that of the limit 0 sends no limit.
     """
     tools = list(builder.world.tools().values())
     groups = [group for tool in tools for group in tool.groups] or [SHARED[0]]

@@ -112,7 +112,8 @@ class Ledger(Transcript):
     def record(self, **members: Any) -> Message:
         """Record a message; one to be sent waits for its turn first, or OverBudget is raised.
 
-        Each of `hurried` is called; a received answer is added to the memory in use.
+        Each of `hurried` is called. A received answer, unless too large to be read, is added to
+        the memory in use, which can raise OverBudget too.
         """
         if members["direction"] == "sent":
             self._budget.spend()

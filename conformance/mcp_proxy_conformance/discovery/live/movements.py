@@ -15,7 +15,8 @@ Places = dict[ToolKey, str]
 def movements(surveys: Iterable[Survey]) -> frozenset[str]:
     """Return the requests, tools and servers for which answers to equal requests differ.
 
-    A request is named by its label, with all others of its query; a tool as SERVER:TOOL.
+    A tool is named as SERVER:TOOL, a request by its label; with a request all others of its query
+    are returned.
     """
     surveys = list(surveys)
     names = Names.of(e for survey in surveys for look in survey.looks() for e in entries_of(look))

@@ -212,7 +212,10 @@ def _names(main: Talk, record: Survey) -> list[ToolKey]:
 
 
 def _tighten(main: Talk, record: Survey) -> None:
-    """Ask the query that listed most locked tools at limits 1 and 3; nothing without a limit."""
+    """Ask the query that listed most locked tools once more, with the flag at limits 1 and 3.
+
+    Nothing is asked if no answer could be read or the tool takes no limit.
+    """
     fullest = max(
         (look for look in record.searched if look.answer is not None),
         key=lambda look: len(look.answer.disabled) if look.answer else 0,
@@ -225,8 +228,8 @@ def _tighten(main: Talk, record: Survey) -> None:
 def _count(main: Talk, record: Survey, again: Itinerary | None) -> None:
     """List the servers twice; in between view some, and ask for the locked tools by name again.
 
-    It does nothing if no listing tool was named; an unreadable answer is recorded as
-    `listing_fault`.
+    With `again`, its servers are viewed. It does nothing if no listing tool was named; an
+    unreadable answer is recorded as `listing_fault`.
     """
     endpoint = main.endpoint
     if not endpoint.listing:
@@ -285,10 +288,10 @@ ASKED, TURNS, EVERY_S = 3, 8, 0.5
 
 
 def await_tools(main: Talk, words: WordQueue) -> None:
-    """Ask three words until two turns in a row list the same tools; for about four seconds at most.
+    """Ask three words in turns until two turns in a row list the same tools, at least one.
 
-    Raises OverBudget if nothing more may be sent, Unreachable if the endpoint stopped
-    answering.
+    It returns after eight turns at the latest, half a second apart. Raises OverBudget if nothing
+    more may be sent, Unreachable if the endpoint stopped answering.
     """
     queries = list(islice(iter(words.next, None), ASKED))
     before: list[tuple[str, ...]] = []

@@ -155,9 +155,9 @@ class Talk:
         return self._patiently(self._tools)
 
     def _tools(self) -> list[dict[str, Any]]:
-        """Open the session and return all tools; [] if tools/list is an unknown method.
+        """Open the session and return all tools of tools/list.
 
-        That is found out first if the handshake declares no tools.
+        [] if the handshake declares no tools and tools/list is refused as an unknown method.
         """
         offered = self.conversation.open().opening
         declared = offered.value().get("capabilities") if offered is not None else None
