@@ -255,7 +255,8 @@ class Stepper:
         """Take a step and prove its effect; one that is not seen is recorded as unproven.
 
         If the target lacks a capability for it, or its operator side refuses it, its tools
-        are recorded as skipped; nothing is done if all its tools were skipped before.
+        are recorded as skipped. It is taken without tools that a skipped step would have
+        added; nothing is done if it names only such tools.
         Raises AdapterError if the target cannot take it.
         """
         lacking = self._lacking(step)

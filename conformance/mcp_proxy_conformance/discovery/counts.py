@@ -184,9 +184,9 @@ def parts_outside_entries(listing: Listing, members: Members) -> list[Any]:
 
 
 def text_of_listing(listing: Listing, members: Members) -> str:
-    """Return a listing's texts and the rest of its result as JSON, one a line; or its error.
+    """Return a listing's texts, then as JSON all parts of its result, one a line; or its error.
 
-    Server entries in structured content are left out.
+    The parts are without server entries, also in structured content.
     """
     reply = listing.reply
     if reply.error is not None:

@@ -126,7 +126,7 @@ def _members(
 
 
 def _is_of(kind: str, member: str, members: Mapping[str, Any]) -> bool:
-    """Whether this member is of the expected kind; of kind `absent` it is also if null or empty.
+    """Whether this member is of the expected kind; for `absent` it must be missing, null or empty.
 
     A boolean is not a number.
     """

@@ -57,7 +57,7 @@ OPTED_IN = "with the flag"
 def exact_answer(
     bench: Bench, request: Mapping[str, Any], form: str, *, apart: bool = False
 ) -> Exact:
-    """Send a request with the flag in that form; return the exact answer, without echoes of it.
+    """Send a request with the flag in that form; return the exact answer without the flag's echoes.
 
     `form` is ABSENT, FALSE or OPTED_IN; `apart` sends it in a session of its own, over HTTP
     only.

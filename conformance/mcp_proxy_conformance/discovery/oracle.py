@@ -40,7 +40,7 @@ def allowed_statuses(state: ToolState) -> frozenset[str]:
     """Return the tool's allowed places in a flagged answer to its own query (FR-004.precedence).
 
     Places are the six status words, `absent` and `callable`. More than one word where two passes
-    may list the tool, or where the source lets it go unlisted.
+    of a target may list the tool, or where the specification lets it go unlisted.
     """
     pending = state.approval is not None
     if state.server_off:

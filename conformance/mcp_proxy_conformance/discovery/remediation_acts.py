@@ -97,11 +97,11 @@ class Reading:
         return bool(self.ordered) and all(act.fits(verbs, doers) for act in self.ordered)
 
     def denies(self, verbs: str, doers: str = DOERS) -> bool:
-        """Whether it denies an act whose verb and doer match these patterns."""
+        """Whether the text denies an act whose verb and doer match these patterns."""
         return any(act.is_denied and act.fits(verbs, doers) for act in self.acts)
 
     def asks_for_acts(self) -> bool:
-        """Whether a question in the text contains acts, but for one like `can you ask the user ...`."""
+        """Whether a question in the text contains acts; `can you ask ...?` does not count."""
         questions = [canonical(part) for part in re.findall(r"[^.!?]*\?", self.plain)]
         return any(
             any(_acts(question)) and not re.search(r"\b(?:can|need) you .*\bask\b", question)

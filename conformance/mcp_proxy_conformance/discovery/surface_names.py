@@ -223,10 +223,11 @@ class Sightings:
     usual: set[str] = field(default_factory=set)
 
     def see_answer(self, body: Body, *, flagged: bool) -> None:
-        """Record the members of a discovery answer; answers with callable tools must come first.
+        """Record under which names a discovery answer has its members.
 
-        With the flag these are the locked section and its map, else callable tools or,
-        without any, the note.
+        With the flag these are the list of locked entries and the remediation map, else the
+        callable tools and, if none is listed, the note. Answers with callable tools must come
+        first: a text like a note in one of them is not taken for the note.
         """
         if flagged:
             self._see("disabled", body)

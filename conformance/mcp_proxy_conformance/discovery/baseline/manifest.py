@@ -40,7 +40,7 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Kept(_Part, frozen=True, kw_only=True):
-    """The entry of one answer in a manifest: its phase, its file, and the digest of that."""
+    """The entry of one answer in a manifest: its phase, its file, and the digest of the file."""
 
     phase: Phase
     file: str

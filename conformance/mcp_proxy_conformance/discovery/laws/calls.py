@@ -40,8 +40,9 @@ def _calling(key: ToolKey, agent: str | None = None) -> When:
 def unreached(look: Look, findings: Findings) -> None:
     """Law: however a locked tool is called, and after any request, its upstream counts no call.
 
-    Tried are calls in a row, a declared way of calling, a flagged request and narrow agents'
-    calls. One look tries half of the tools, the last look all tools and all ways.
+    Tried are calls in a row, a declared way of calling, a flagged request, and calls by agents that
+    may not see every server. One look tries half of the tools, the last look all tools and all
+    ways.
     """
     bench = look.bench
     ways = range(len(bench.surface.calls))
@@ -119,8 +120,8 @@ def _again(look: Look, key: ToolKey) -> DiscoveryExchange | None:
 def kept(look: Look, findings: Findings) -> None:
     """Law: being listed and being refused changes no lock: statuses stay, callable tools work.
 
-    Statuses are asked for before and after a call, up to twice; up to three callable tools are
-    called, and must be reached.
+    Statuses are asked for before a call and after it, once more if one differs. Up to three
+    callable tools are called, and must be reached.
     """
     before = {key: exchange.answer.status(key) for key in look.keys
               if (exchange := look.own(key)) and exchange.answer.error is None

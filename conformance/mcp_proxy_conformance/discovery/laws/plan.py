@@ -201,8 +201,8 @@ class Builder:
     def act(self, act: WorldAct) -> bool:
         """Take an act, as one step or several that belong together; return whether it was taken.
 
-        Numbers of servers and tools beyond the last count on from the first. A restart
-        needs a callable tool.
+        Numbers of servers and tools beyond the last count on from the first. The act `ask`
+        sends the tool's name or, if it has a flag, its word; a restart needs a callable tool.
         """
         server = self.world.servers[act.server % len(self.world.servers)]
         keys = [key for key in self.states if key.server == server.name]
@@ -274,8 +274,9 @@ class Builder:
     def _renew(self, do: str, server: Server, key: ToolKey) -> None:
         """Change, add, reshape (change only the schema of) or approve a tool of an open server.
 
-        `add` adds two tools, of which one is approved. It does nothing for a trusted or shut
-        server, or without the capabilities `approval` and `refresh`.
+        `add` adds two tools, of which one is approved; else only an approved tool that the
+        world starts with is changed. It does nothing for a trusted or shut server, or without the
+        capabilities `approval` and `refresh`.
         """
         known = {"approval", "refresh"} <= set(self._can) and not server.trusted
         if not known or not is_open(self.states, server.name):

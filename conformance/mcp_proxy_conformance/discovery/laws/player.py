@@ -219,9 +219,10 @@ class Player:
         return findings
 
     def _remember(self, look: Look, number: int) -> None:
-        """Keep the settled answers to agents beyond whose scope all steps until the next look are.
+        """Keep, for the next look, answers to the agents whose scope no step until then touches.
 
-        Answers kept before are dropped; nothing is asked if no later look follows.
+        They are asked for after the settle time. Answers kept before are dropped; nothing is
+        asked if no later look follows.
         """
         look.memory["own before"] = look.memory["bytes before"] = []
         following = [later for later in self._plan.looks if later > number]

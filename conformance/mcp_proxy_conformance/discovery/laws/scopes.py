@@ -68,10 +68,10 @@ def _default(
     flagged: DiscoveryExchange,
     agent: str,
 ) -> None:
-    """Judge an agent's default answer: no name from beyond its scope, no tool there in the note.
+    """Judge an agent's default answer: no name from beyond its scope, none counted in the note.
 
-    `flagged` is its answer with the flag. If that is without entries and no tool in scope is
-    locked, no note is due.
+    `flagged` is its answer with the flag. If that is without entries and no tool in scope that
+    matches the query is locked, any note is a breach.
     """
     names = _names_in(
         look, agent, exchange.answer.text_without_echo(), exchange.request.query or ""

@@ -187,9 +187,9 @@ class LiveBench:
     def breaches_of_schemas(self) -> tuple[Finding, ...]:
         """Return every breach of shape in the survey's answers; paths begin with the request.
 
-        That is each breach of a schema, and each shape in which an answer cannot be read. A note
-        of another shape counts only if a readable one names the flag: the source does not name its
-        member.
+        That is each breach of a schema, and each shape in which an answer cannot be read. A note of
+        another shape counts only if a readable one names the flag: the specification does not name
+        its member.
         """
         looks = list(self.survey.looks())
         unread = [(look.label, look.fault, look.breaks) for look in looks]

@@ -68,8 +68,8 @@ class Names:
     def of(cls, entries: Iterable[Entry]) -> Names:
         """Infer the spelling from these entries.
 
-        Names of locked, or of callable, entries are qualified if every one with a server
-        member contains that server's name.
+        Names of locked, or of callable, entries are qualified unless one with a server member
+        lacks that server's name.
         """
         entries = list(entries)
         servers = {
