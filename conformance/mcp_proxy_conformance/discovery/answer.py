@@ -177,8 +177,9 @@ def read_answer(
     """Read a reply of the discovery tool to this query; its schema breaches are in `findings`.
 
     Raises Misshapen if it lacks the declared shape or repeats a member of it, ProtocolFault for
-    a malformed result or a too long name. An error becomes an answer with `error`. `known` finds
-    the tool that a name means; `flag` and `limit` are those that were sent.
+    a malformed result or a too long name. An error becomes an answer with `error`. `members` are
+    the target's own names of members, `known` finds the tool that a name means; `flag` and `limit`
+    are those that were sent.
     """
     body = _body(reply)
     if body is None:
@@ -211,7 +212,8 @@ def read_answer(
 def read_listing(reply: ToolReply, members: Members, single: Collection[str] = ()) -> Listing:
     """Read a reply of the listing tool; its schema breaches are in `findings`.
 
-    Of servers with equal names the last counts; those in `single` are known to be one server each.
+    `members` are the target's own names of members. Of servers with equal names the last counts;
+    those in `single` are known to be one server each.
     Raises Misshapen for an error, repeated members, other counts in structured content or in
     another entry of a `single` server, or no list of servers; ProtocolFault for a malformed result
     or a too long name.
@@ -234,8 +236,8 @@ def read_listing(reply: ToolReply, members: Members, single: Collection[str] = (
 def read_inspected(reply: ToolReply, members: Members) -> ServerEntry:
     """Read a reply with the view of one server, sent alone or as a list of one.
 
-    Its schema breaches are in `findings`. Raises Misshapen for an error, repeated members,
-    other counts in structured content or no server.
+    Its schema breaches are in `findings`; `members` are the target's own names of members. Raises
+    Misshapen for an error, repeated members, other counts in structured content or no server.
     """
     body = read_body(reply)
     expect_single(reply.text, body, members)
@@ -261,7 +263,7 @@ def read_body(reply: ToolReply) -> dict[str, Any]:
 
 
 def server_entry(entry: Any, members: Members) -> ServerEntry:
-    """Read one server's entry in a listing or a view.
+    """Read one server's entry in a listing or a view; `members` are the target's names of members.
 
     Raises Misshapen if it has no name, ProtocolFault if that is too long.
     """

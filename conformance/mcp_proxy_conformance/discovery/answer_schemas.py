@@ -52,7 +52,10 @@ def exchange_findings(
 
 
 def listing_findings(listed: Sequence[Any], members: Members) -> tuple[Finding, ...]:
-    """Return up to 20 breaches of a listing's schema in the first 500 of its servers."""
+    """Return up to 20 breaches of a listing's schema in the first 500 of its servers.
+
+    `members` are the target's own names of members.
+    """
     names = {"servers": members.servers, "tools": members.counts}
     servers = [_server(entry, members) for entry in listed[:MOST_SERVERS]]
     return _findings("server-listing", {"servers": servers}, names)
@@ -97,8 +100,9 @@ def _findings(kind: str, value: Any, names: Names) -> tuple[Finding, ...]:
 def _cached(kind: str, value: str, names: str) -> tuple[Finding, ...]:
     """Return up to 20 findings on a value by the schema `kind`; `value` and `names` are JSON.
 
-    Of breaches at one place (items of an array are one place) of the same clauses the first counts;
-    breaches of a part of the schema without clauses are left out.
+    The path of a missing member ends with its name. Of breaches at one place (items of an array are
+    one place) of the same clauses the first counts; breaches of a part of the schema without
+    clauses are left out.
     """
     own: Names = json.loads(names)
     findings: dict[tuple[tuple[str, ...], tuple[str, ...]], Finding] = {}

@@ -415,8 +415,8 @@ class Stepper:
     def _confirm_lock(self, step: Step, before: dict[ToolKey, ToolState]) -> None:
         """Prove a lock by a lasting refusal of one tool that it hits.
 
-        It is the first of the sample that was called and was callable until this step;
-        nothing without one.
+        It is the first of the sample that was called and was callable until this step (by
+        `before`, the locks then); nothing without one.
         """
         for key in self.prover.sample:
             hit = key.server == step.server and (not step.tools or key.tool in step.tools)

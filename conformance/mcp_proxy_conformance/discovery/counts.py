@@ -161,8 +161,8 @@ def more_than(own: Mapping[str, int], value: Any) -> dict[str, list[int]]:
 def outside_entries(listing: Listing, members: Members) -> Iterator[tuple[str, int]]:
     """Yield (status word, number) of each such number outside a listing's server entries.
 
-    Structured content and `_meta` are looked through, too. It yields nothing if the listing has no
-    servers.
+    `members` are the target's own names of members. Structured content and `_meta` are looked
+    through, too. It yields nothing if the listing has no servers.
     """
     if listing.servers:
         yield from status_numbers(parts_outside_entries(listing, members))

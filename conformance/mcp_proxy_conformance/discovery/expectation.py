@@ -462,7 +462,7 @@ def _texts(then: Then, answer: Answer, bench: Bench, compared: Comparison, *, fl
 
 
 def _only_beyond(bench: Bench, query: str, more: set[str]) -> bool:
-    """Whether a surplus key of an agent's map is the status of a match beyond its scope.
+    """Whether a surplus key (`more`) of an agent's map is the status of a match beyond its scope.
 
     False for the administrator.
     """

@@ -31,6 +31,7 @@ def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
     """Call a tool that is expected to be refused; raise Inconclusive if the call gets through.
 
     A call of a tool that the world lacks may reach the upstream, as either side may refuse it.
+    `surface` is the number of the declared way to call a tool, from 0.
     """
     called = bench.call(key, surface=surface)
     bench.require(
@@ -42,8 +43,8 @@ def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
 def own_words(bench: Bench, key: ToolKey, *, surface: int = 0) -> str:
     """Call a locked tool twice; return the words that both refusals have at the same place.
 
-    So ids and times, which differ, are left out; the tool's names are masked. Inconclusive if a
-    call is not refused.
+    So ids and times, which differ, are left out; the tool's names are masked. `surface` is the
+    number of the declared way to call a tool, from 0. Inconclusive if a call is not refused.
     """
     calls = [rejection(bench, key, surface=surface) for _ in range(2)]
     first, second = (_nameless(bench, called).split() for called in calls)
@@ -54,7 +55,8 @@ def read_as(bench: Bench, key: ToolKey, status: str, *, surface: int = 0) -> Jud
     """Judge the refusal of a tool's call, names masked, as a text for a lock with this status.
 
     Return `conveys`, `convicted` (wrong) or `unrecognised`; a text that the target pins is
-    judged by that. Inconclusive if the call is not refused.
+    judged by that. `surface` is the number of the declared way to call. Inconclusive if the call is
+    not refused.
     """
     pins = bench.started.target.pins.items()
     refusal = masked(bench, rejection(bench, key, surface=surface).text, key)
@@ -67,7 +69,7 @@ def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -
 
     `conveys` is right. An unrecognised text is wrong if it is the target's own for a user lock or
     an approval, or if it says that the reason is unknown. Raises Unread, with the first such text,
-    if some are unrecognised and none is wrong.
+    if some are unrecognised and none is wrong. `surface` is the number of the declared way to call.
     """
     pure: list[dict[str, Any]] = [{"user": True}, {"approval": "pending"}, {"approval": "changed"}]
     theirs = {own_words(bench, key) for lock in pure for key in bench.locked(**lock)[:1]}
@@ -87,7 +89,10 @@ def read_as_policy(bench: Bench, keys: Iterable[ToolKey], *, surface: int = 0) -
 
 
 def _says_unknown(bench: Bench, key: ToolKey, *, surface: int) -> bool:
-    """Whether the tool's refusal says that the reason is unknown, and names no operator policy."""
+    """Whether the tool's refusal says that the reason is unknown, and names no operator policy.
+
+    `surface` is the number of the declared way to call, from 0.
+    """
     is_read = read_as(bench, key, "disabled_unknown", surface=surface) == "conveys"
     return is_read and not claims_operator_policy(rejection(bench, key, surface=surface).text)
 
@@ -117,7 +122,8 @@ def remedy_of_users(
     """Return how a refusal of a config-denied tool asks for an act of the user; "" if it does not.
 
     None if it cannot be read. `users` and `servers` are the target's own texts for locks of users
-    and of servers. If another lock may be told first, only an act on the tool is wrong.
+    and of servers, `pins` the classes of texts that it declares. If another lock may be told first,
+    only an act on the tool is wrong.
     """
     outcome = judge(text, CONFIG_WORD, pins=pins)
     own = [theirs for theirs in users if has_sentence(text, theirs)]
@@ -144,7 +150,8 @@ def compare_with_policy(
     """Compare the refusal of a config-denied tool: it must ask for no act of the user (SC-003).
 
     The result is added to `compared`. `theirs` maps statuses of users' locks to the target's own
-    refusals for them; `users` are other texts for such locks. An unreadable text leaves the clause
+    refusals for them; `users` are other texts for such locks, `servers` those for locks of servers,
+    `pins` the classes of texts that the target declares. An unreadable text leaves the clause
     open.
     """
     known = [*users, *(own for texts in theirs.values() for own in texts)]

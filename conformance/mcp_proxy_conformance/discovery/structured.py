@@ -21,8 +21,9 @@ def expect_agreement(
 ) -> None:  # fmt: skip
     """Raise Misshapen if an answer's structured content contradicts its text.
 
-    So too if both together list more locked tools than the limit, or ten. `body` is the JSON of
-    the text, `known` finds the tool that a name means; what the content leaves out is not a
+    So too if both together list more locked tools than the limit, or ten. `names` are the
+    target's own names of members, `body` is the JSON of the text, `flagged` whether the flag was
+    true, `known` finds the tool that a name means; what the content leaves out is not a
     contradiction.
     """
     content = _content(reply)
@@ -41,7 +42,8 @@ def expect_agreement(
 def expect_same_counts(reply: ToolReply, body: Json, names: Members) -> None:
     """Raise Misshapen if structured content gives a server other counts than the text does.
 
-    `body` is the JSON of the text; servers that it does not list are left out.
+    `body` is the JSON of the text, `names` are the target's names of members; servers that the text
+    does not list are left out.
     """
     content = _content(reply)
     counted = dict(_counts(body, names))

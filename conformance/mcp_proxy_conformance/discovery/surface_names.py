@@ -22,7 +22,10 @@ Body = Mapping[str, Any]
 
 
 def no_tool(what: str, name: str, tools: Iterable[Body]) -> str:
-    """Return the message for an endpoint without a tool `name`; it lists its first eight tools."""
+    """Return the message for an endpoint without a tool `name`; it lists its first eight tools.
+
+    `what` says in words what the tool is, such as `discovery tool`.
+    """
     names = [str(tool.get("name")) for tool in tools]
     more = [f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
     listed = ", ".join([*(cut(each, LONGEST_NAME) for each in names[:SHOWN]), *more]) or "none"

@@ -124,9 +124,10 @@ class Traces:
 def trial(bench: Bench, flag: Any, *, operated: bool = False) -> Traces:
     """Make default calls, then calls with this form of the flag; return what the later ones left.
 
-    The state folder is read after each round and compared with the reading before; a tool is
-    locked first, and the target restarted after either kind. `operated`: the operator acts
-    after each round too. Inconclusive if calls go wrong, or the lock is not seen in the folder.
+    The state folder is read after each round and compared with the reading before; a tool is locked
+    first, and the target restarted after either kind. `operated`: the operator acts after each
+    round too. Bytes that change in default calls as well do not count. Inconclusive if calls go
+    wrong, or the lock is not seen in the folder.
     """
     looks = [_written(bench)]
     acted: list[int] = []

@@ -46,7 +46,7 @@ def entries_changed(
     """Return the first difference of each server listing that the new build changed (SC-005).
 
     Keys are requests that both recordings have; in the locked phase, with the server, as only
-    entries of servers without a lock are compared.
+    entries of servers without a lock are compared. `members` are the target's own names of members.
     """
     differences: Differences = {}
     for body, other in _paired(old, new):

@@ -165,8 +165,8 @@ def lock(started: Started) -> None:
 def bodies(wanted: Sequence[Mapping[str, Any]], exacts: Asked) -> tuple[Body, ...]:
     """Return the first answer to each request in each phase, with the values that vary.
 
-    Those of the open phase come first. Inconclusive if answers to a request differ
-    in more than single values, as in a name or a length.
+    `exacts` has all answers. Those of the open phase come first. Inconclusive if answers to a
+    request differ in more than single values, as in a name or a length.
     """
     phases: tuple[Phase, ...] = ("open", "locked")
     places = [(phase, request) for phase in phases for request in wanted]

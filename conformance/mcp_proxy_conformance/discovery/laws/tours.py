@@ -23,7 +23,7 @@ def tours(can: Collection[str]) -> list[Plan]:
 def _tools(first: int, *groups: Sequence[int], planted: bool = True, text: int = 1) -> list[Tool]:
     """Make one tool for each of these lists of groups, numbered from `first`, without verbs.
 
-    Their descriptions take TEXTS in turn, from number `text` on.
+    Their descriptions take TEXTS in turn, from number `text` on; `planted` puts in a canary.
     """
     return [
         a_tool(first + at, "", TEXTS[(text + at) % len(TEXTS)], own, planted=planted)
@@ -34,7 +34,8 @@ def _tools(first: int, *groups: Sequence[int], planted: bool = True, text: int =
 def _kinds(can: Collection[str]) -> Plan:
     """Return the plan of each kind of lock, alone and beside others; two agents ask as well.
 
-    A user's lock is lifted, and tools are added and changed.
+    A user's lock is lifted, and tools are added and changed. What needs a capability that
+    is not in `can` is left out.
     """
     crowd, few, both, mixed, none = (0,), (1,), (0, 1), (2,), ()
     servers = [
@@ -82,7 +83,8 @@ def _kinds(can: Collection[str]) -> Plan:
 def _lists(can: Collection[str]) -> Plan:
     """Return the plan of operator's lists, pages, a stdio server, a name that two servers share.
 
-    Config and user locks are added, and denied tools released.
+    Config and user locks are added, and denied tools released. What needs a capability
+    that is not in `can` is left out.
     """
     allow = {"config", "allow_list"} <= set(can)
     tools = [_tools(at, (0,), (2,), (), planted=at != 3) for at in (0, 3, 6, 9)]  # noqa: PLR2004
@@ -111,7 +113,10 @@ def _lists(can: Collection[str]) -> Plan:
 
 
 def _again(can: Collection[str]) -> Plan:
-    """Return the plan of locks that are laid, asked for, lifted, laid again, then a restart."""
+    """Return the plan of locks that are laid, asked for, lifted, laid again, then a restart.
+
+    What needs a capability that is not in `can` is left out.
+    """
     servers = [
         Server(name=SERVERS[0], tools=tuple(_tools(20, (0,), (0,), (2,), ()))),
         Server(

@@ -217,7 +217,8 @@ def _is_shut(state: ToolState) -> bool:
 def _default(locked: list[ToolKey], free: list[ToolKey], request: When) -> Then:
     """Return the default answer to expect: no locked entry and no remediation map.
 
-    A note is due where locked tools match and no callable one; to an agent, any is allowed.
+    `locked` and `free` (callable) are the tools that match. A note is due if only locked ones do;
+    to an agent, any is allowed then.
     """
     return Then(
         disabled_count=Bounds(max=0),

@@ -43,7 +43,10 @@ class LiveBench:
         survey: Survey,
         rejected: Mapping[ToolKey, Rejected],
     ) -> None:
-        """Keep what a run has collected; `tool` is the discovery tool as tools/list shows it."""
+        """Keep what a run has collected; `tool` is the discovery tool as tools/list shows it.
+
+        `rejected` are the results of calls of locked tools.
+        """
         self.endpoint, self.tool, self.survey, self.rejected = endpoint, tool, survey, rejected
 
     @property
