@@ -21,7 +21,7 @@ def test_arguments_reach_the_upstream_as_they_were_sent(bench: RelayBench, case:
 def test_a_result_reaches_the_client_as_it_was_given(bench: RelayBench, case: RelayCase) -> None:
     """The client gets the result or error that it gets of the upstream directly.
 
-    Compared is the part that each case is about. Not applicable if nothing of it arrives and
-    another clause judges that, inconclusive if the relay does not list the case's tool.
+    Compared is the part that each case is about. Not applicable if nothing of that part arrives,
+    which another clause judges; inconclusive if the relay does not list the case's tool.
     """
     bench.judged(case).conclude()

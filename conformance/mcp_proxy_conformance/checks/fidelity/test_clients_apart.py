@@ -36,9 +36,10 @@ def test_no_id_is_used_twice_in_a_session_of_the_upstream(bench: RelayBench) -> 
 @requirement("RLY.up.meta.progress-token")
 @on(RELAYED)
 def test_progress_tokens_differ_upstream_while_calls_are_active(bench: RelayBench) -> None:
-    """Three clients call at once under one token; in one session the upstream gets three.
+    """Three clients call at once under one token; in one session the upstream gets no token twice.
 
-    Each must be a text or an integer. Not applicable over stdio, or if the relay hands no token on.
+    Each token that it gets must be a text or an integer. Not applicable over stdio, or if the relay
+    hands no token on.
     """
     clients_apart.progress_tokens(bench).conclude()
 
@@ -57,7 +58,7 @@ def test_answers_have_the_id_of_their_request(bench: RelayBench) -> None:
 @requirement("RLY.apart.progress")
 @on(FEATURES)
 def test_progress_reaches_the_client_whose_call_it_is_about(bench: RelayBench) -> None:
-    """Of three clients that call under one token, the one with progress alone hears of it.
+    """Of three clients that call under one token, only the one whose call progresses hears of it.
 
     Not applicable if no progress arrives at all.
     """
@@ -67,7 +68,7 @@ def test_progress_reaches_the_client_whose_call_it_is_about(bench: RelayBench) -
 @requirement("RLY.apart.requests.elicit")
 @on(FEATURES)
 def test_an_elicitation_is_put_to_the_client_that_caused_it(bench: RelayBench) -> None:
-    """Of three clients that call at once, the one whose call elicits is asked, and answers.
+    """Of three clients that call at once, only the one whose call elicits is asked, and answers.
 
     No other client's answer may reach the upstream. Not applicable if nobody is asked.
     """
@@ -77,9 +78,9 @@ def test_an_elicitation_is_put_to_the_client_that_caused_it(bench: RelayBench) -
 @requirement("RLY.apart.requests.other")
 @on(FEATURES)
 def test_sampling_and_roots_are_asked_of_the_client_that_caused_it(bench: RelayBench) -> None:
-    """Of three clients that call at once, the one whose call asks is asked, and answers.
+    """Of three clients that call at once, only the one whose call asks is asked, and answers.
 
-    Both requests are tried; no other client's answer may reach the upstream. Not applicable if
+    Sampling and roots are tried; no other client's answer may reach the upstream. Not applicable if
     nobody is asked for either.
     """
     crossings.other_requests(bench).conclude()
@@ -130,7 +131,8 @@ def test_a_log_level_is_that_of_the_client_that_set_it(bench: RelayBench) -> Non
 def test_the_end_of_an_elicitation_is_told_to_the_client_that_was_asked(bench: RelayBench) -> None:
     """Of three clients that call at once, only the one that was asked to visit a URL hears the end.
 
-    Not applicable if nobody is told, as where the relay declares no elicitation of URLs upstream.
+    Not applicable if no client is told of it, as where the relay declares no elicitation of URLs
+    upstream.
     """
     crossings.elicitations_of_urls(bench).conclude()
 
@@ -161,7 +163,7 @@ def test_an_ended_session_is_answered_with_404(bench: RelayBench) -> None:
 def test_a_cursor_of_another_client_shows_ones_own_tools(bench: RelayBench) -> None:
     """The pages that a client is shown for another's cursors have only tools of its own list.
 
-    The upstream describes its tools to each session otherwise. Not applicable over stdio, without
+    The upstream describes its tools differently to each session. Not applicable over stdio, without
     cursors, or if both clients are shown the same tools.
     """
     sessions.cursors(bench).conclude()
@@ -173,7 +175,7 @@ def test_a_session_is_of_no_use_to_another_user(bench: RelayBench) -> None:
     """With another user's credentials, a session gives no answer and no message, and is not ended.
 
     POST, GET and DELETE are tried. Not applicable without declared clients, over stdio, without
-    sessions, or if the relay serves any credentials.
+    sessions, or if the relay serves clients with any credentials.
     """
     sessions.foreign(bench).conclude()
 
@@ -192,7 +194,7 @@ def test_an_answer_is_not_given_to_another_user(bench: RelayBench) -> None:
 @requirement("RLY.features.tasks")
 @on(FEATURES)
 def test_a_task_is_not_shown_to_another_user(bench: RelayBench) -> None:
-    """A task that one user has begun is neither shown to another, nor in that one's list.
+    """A task that one user has begun is neither shown to another user nor listed to that user.
 
     Not applicable without declared clients, or if the relay does not relay tasks.
     """

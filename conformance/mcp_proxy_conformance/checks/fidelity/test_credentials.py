@@ -58,8 +58,8 @@ def test_credentials_of_the_upstream_do_not_reach_a_client(bench: RelayBench) ->
 def test_a_token_that_was_granted_by_a_page_does_not_reach_a_client(bench: RelayBench) -> None:
     """A token that the relay gets by a page for a user to visit is shown to the upstream alone.
 
-    The upstream asks for it, and refuses calls after. Not applicable over stdio, or if the relay
-    gets no token, or without a page.
+    The upstream asks for a token, and refuses calls afterwards. Not applicable over stdio, if the
+    relay gets no token, or if it gets one without a page and does not show it to a client.
     """
     granted_tokens.obtained(bench).conclude()
 

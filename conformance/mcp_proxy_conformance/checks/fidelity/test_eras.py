@@ -13,9 +13,9 @@ from mcp_proxy_conformance.run.subjects.relay import each_upstream_era
 @requirement("RLY.era.tools.not-empty")
 @each_upstream_era()
 def test_a_list_across_the_eras_is_not_empty(bench: RelayBench) -> None:
-    """A list of tools that is answered in a pair of eras shows some, as the upstream has them.
+    """For each served pair of client and upstream eras, a list of tools is not empty.
 
-    Not applicable if the relay serves no pair with 2026-07-28.
+    A refused list is right, too. Not applicable if the relay serves no pair with 2026-07-28.
     """
     stateless_answers.not_empty(bench).conclude()
 
@@ -23,7 +23,7 @@ def test_a_list_across_the_eras_is_not_empty(bench: RelayBench) -> None:
 @requirement("RLY.era.call.values")
 @each_upstream_era()
 def test_a_call_across_the_eras_keeps_its_values(bench: RelayBench) -> None:
-    """In each pair of eras that is served, arguments and results arrive by value, executed once.
+    """For each served pair of client and upstream eras, a call keeps its values, and runs once.
 
     Not applicable if the relay serves no pair with 2026-07-28.
     """
@@ -43,9 +43,10 @@ def test_a_version_that_is_not_served_is_refused(bench: RelayBench) -> None:
 @requirement("RLY.era.tools.result-type")
 @each_upstream_era()
 def test_a_result_has_a_type_that_the_client_can_know(bench: RelayBench) -> None:
-    """Each result to a client of 2026-07-28 has a type of that revision, the upstream's era aside.
+    """Each result to a client of 2026-07-28 has a `resultType` of that revision.
 
-    Not applicable unless the relay serves 2026-07-28 to clients.
+    The upstream may be of either era. Not applicable unless the relay serves 2026-07-28 to
+    clients.
     """
     stateless_answers.result_types(bench).conclude()
 
@@ -53,7 +54,7 @@ def test_a_result_has_a_type_that_the_client_can_know(bench: RelayBench) -> None
 @requirement("RLY.era.tools.hints")
 @each_upstream_era()
 def test_lists_and_reads_say_how_long_they_may_be_kept(bench: RelayBench) -> None:
-    """Lists, reads and discovery have both hints for caches, whatever the upstream's era.
+    """Lists, reads and discovery have `ttlMs` and `cacheScope`, whatever the upstream's era.
 
     Not applicable unless the relay serves 2026-07-28 to clients.
     """
@@ -73,7 +74,7 @@ def test_tools_do_not_vary_by_connection_or_by_earlier_requests(bench: RelayBenc
 @requirement("RLY.era.tools.changed", "RLY.back.over-forward", "RLY.tools.changed.arrives")
 @each_upstream_era()
 def test_a_subscription_brings_what_it_asked_for(bench: RelayBench) -> None:
-    """Each of three subscriptions brings the news of its own filter, under its id, and no other.
+    """Each of three subscriptions brings, under its id, the notifications of its own filter only.
 
     Not applicable unless the relay serves 2026-07-28 to clients, and agrees to a filter.
     """
@@ -83,7 +84,7 @@ def test_a_subscription_brings_what_it_asked_for(bench: RelayBench) -> None:
 @requirement("RLY.era.call.stateless")
 @each_upstream_era()
 def test_a_request_is_not_served_by_what_came_before_it(bench: RelayBench) -> None:
-    """A request that does not state its version or capabilities is refused, after one that did.
+    """A request without its version or capabilities is refused, even after one that stated both.
 
     Not applicable unless the relay serves 2026-07-28 to clients.
     """
@@ -93,7 +94,9 @@ def test_a_request_is_not_served_by_what_came_before_it(bench: RelayBench) -> No
 @requirement("RLY.era.error.form")
 @each_upstream_era()
 def test_an_error_has_the_status_and_code_of_its_kind(bench: RelayBench) -> None:
-    """Unknown methods and versions, and what is missing, are refused by their status and code.
+    """Requests with one fault each are refused with the HTTP status and error code of the fault.
+
+    Faults are an unknown method or version, and missing capabilities or a missing version.
 
     Not applicable unless the relay serves 2026-07-28 to clients.
     """
@@ -103,9 +106,9 @@ def test_an_error_has_the_status_and_code_of_its_kind(bench: RelayBench) -> None
 @requirement("RLY.era.error.reserved")
 @on(FEATURES)
 def test_no_withdrawn_or_reserved_code_reaches_a_client(bench: RelayBench) -> None:
-    """An older upstream's error has another code where 2026-07-28 withdrew or reserves its own.
+    """Error codes of an older upstream that 2026-07-28 withdrew or reserves reach no client.
 
-    Not applicable unless the relay serves 2026-07-28 to clients.
+    The call must still be answered. Not applicable unless the relay serves 2026-07-28 to clients.
     """
     stateless_refusals.reserved(bench).conclude()
 
@@ -113,7 +116,9 @@ def test_no_withdrawn_or_reserved_code_reaches_a_client(bench: RelayBench) -> No
 @requirement("RLY.era.headers.mismatch", "RLY.era.headers.before")
 @each_upstream_era()
 def test_headers_that_do_not_fit_the_body_are_refused(bench: RelayBench) -> None:
-    """A call with one header that does not fit its body is refused by status, and not executed.
+    """A call with one missing or unfit header gets a status from 400 to 499, and is not executed.
+
+    An unfit header is one that does not fit the body.
 
     Not applicable unless the relay serves 2026-07-28 to clients.
     """
@@ -133,7 +138,7 @@ def test_a_client_without_handshake_gets_no_requests(bench: RelayBench) -> None:
 @requirement("RLY.back.log.unasked")
 @each_upstream_era()
 def test_a_log_message_arrives_only_as_a_request_asked_for(bench: RelayBench) -> None:
-    """A call without a level brings no log message, another one none below its level.
+    """A call that names no log level brings no log message, one that does none below its level.
 
     Not applicable unless the relay serves 2026-07-28 to clients, or if none arrives at all.
     """
@@ -143,7 +148,7 @@ def test_a_log_message_arrives_only_as_a_request_asked_for(bench: RelayBench) ->
 @requirement("RLY.back.cancel.silence")
 @each_upstream_era()
 def test_a_cancelled_call_is_not_heard_of_again(bench: RelayBench) -> None:
-    """Nothing about a call arrives on another stream of its client once its own is closed.
+    """Once the client closes a call's stream, nothing about that call arrives on its other streams.
 
     Not applicable unless the relay serves 2026-07-28 to clients.
     """
@@ -153,7 +158,7 @@ def test_a_cancelled_call_is_not_heard_of_again(bench: RelayBench) -> None:
 @requirement("RLY.features.resources.not-found")
 @each_upstream_era()
 def test_a_missing_resource_is_an_error_of_invalid_params(bench: RelayBench) -> None:
-    """A client of 2026-07-28 that reads a resource which does not exist gets that error.
+    """A client of 2026-07-28 that reads a resource which does not exist gets error -32602.
 
     Not applicable unless the relay serves 2026-07-28 to clients, and declares resources.
     """

@@ -44,10 +44,10 @@ def test_a_call_that_is_cut_off_is_not_executed_again(bench: RelayBench) -> None
 @requirement("RLY.up.once.stale", "RLY.up.once.new-session")
 @on(RELAYED, fresh=True, long=True)
 def test_a_call_in_an_ended_session_is_executed_once_or_fails(bench: RelayBench) -> None:
-    """After the upstream has ended a session, a call is executed once or fails, in another one.
+    """After the upstream has ended a session, a call is executed once or fails.
 
-    No request may come in the ended session after its 404. Not applicable if the relay reaches its
-    upstream over stdio.
+    After its 404 the ended session may get no further request, except DELETE and GET. Not
+    applicable if the relay reaches its upstream over stdio.
     """
     executions.stale_session(bench).conclude()
 

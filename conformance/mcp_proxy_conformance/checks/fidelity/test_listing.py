@@ -141,7 +141,7 @@ def test_a_result_fits_the_listed_output_schema(bench: RelayBench) -> None:
 @requirement("RLY.tools.changed.arrives")
 @on(FEATURES)
 def test_a_promised_change_of_the_tools_is_told(bench: RelayBench) -> None:
-    """A relay that promises it tells its client of a change that its upstream tells of.
+    """A relay that promises to do so tells its client that the upstream's tools have changed.
 
     Two tools are added, one after the other. Not applicable unless `tools.listChanged` is declared.
     """
@@ -163,7 +163,7 @@ def test_the_list_after_a_change_shows_it(bench: RelayBench) -> None:
 def test_tools_of_one_name_are_listed_under_two(bench: RelayBench) -> None:
     """If two upstreams have a tool of one name, both are listed, under names that differ.
 
-    They are known by their descriptions. Not applicable for a relay of one upstream.
+    They are told apart by their descriptions. Not applicable for a relay of one upstream.
     """
     several.listed_apart(bench).conclude()
 

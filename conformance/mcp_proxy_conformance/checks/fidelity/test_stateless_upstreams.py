@@ -94,7 +94,7 @@ def test_an_empty_cursor_is_followed(bench: RelayBench) -> None:
 @requirement("RLY.tools.schema.no-fetch")
 @on(STATELESS_PAGES)
 def test_a_schema_that_is_referred_to_is_not_fetched(bench: RelayBench) -> None:
-    """A $ref that leads to the network is not requested, when tools are listed and called.
+    """A URL that a schema refers to by $ref is not fetched when tools are listed and called.
 
     Not applicable if the relay serves no client in front of an upstream of 2026-07-28.
     """
@@ -104,7 +104,7 @@ def test_a_schema_that_is_referred_to_is_not_fetched(bench: RelayBench) -> None:
 @requirement("RLY.back.cancel.form")
 @on(STATELESS)
 def test_a_cancellation_over_http_is_a_closed_stream(bench: RelayBench) -> None:
-    """A cancelled call's stream is closed at an upstream of 2026-07-28; a notice is not enough.
+    """A cancelled call's stream is closed at a 2026-07-28 upstream; a notification is not enough.
 
     Not applicable if no cancellation reaches the upstream, or that is reached over stdio.
     """
@@ -124,7 +124,7 @@ def test_a_client_is_not_blamed_for_the_relays_request(bench: RelayBench) -> Non
 @requirement("RLY.era.elicit.crosses")
 @on(STATELESS)
 def test_an_elicitation_in_a_result_crosses(bench: RelayBench) -> None:
-    """What an upstream of 2026-07-28 asks in a result reaches the client, and the answer it.
+    """What a 2026-07-28 upstream asks in a result reaches the client, and the answer comes back.
 
     Clients of each era are asked. Not applicable if the relay declares no elicitation upstream.
     """
@@ -134,9 +134,10 @@ def test_an_elicitation_in_a_result_crosses(bench: RelayBench) -> None:
 @requirement("RLY.era.elicit.crosses")
 @on(FEATURES)
 def test_an_elicitation_by_request_crosses(bench: RelayBench) -> None:
-    """What an upstream of the handshake era asks by request reaches the client, and the answer it.
+    """What an upstream of the handshake era asks reaches the client, and the answer comes back.
 
-    Clients of each era are asked. Not applicable if the relay declares no elicitation upstream.
+    It asks by a request. Clients of each era are asked. Not applicable if the relay declares no
+    elicitation upstream.
     """
     inputs.crossing(bench).conclude()
 
@@ -146,7 +147,7 @@ def test_an_elicitation_by_request_crosses(bench: RelayBench) -> None:
 def test_a_question_is_not_given_out_as_a_result(bench: RelayBench) -> None:
     """A client of the handshake era gets no result that asks for input.
 
-    Not applicable if the upstream is told of no client that it can ask.
+    Not applicable if the upstream asks for nothing, as where no elicitation is declared to it.
     """
     inputs.unfinished(bench).conclude()
 
@@ -156,8 +157,8 @@ def test_a_question_is_not_given_out_as_a_result(bench: RelayBench) -> None:
 def test_a_state_goes_back_with_its_retry(bench: RelayBench) -> None:
     """A retry has the state that the upstream gave for its call, exactly, under a new id.
 
-    Two clients are asked at once. Not applicable if the upstream is told of no client that it can
-    ask.
+    Two clients are asked at once. Not applicable if the upstream asks for nothing, as where no
+    elicitation is declared to it.
     """
     inputs.states(bench).conclude()
 
@@ -175,7 +176,7 @@ def test_an_altered_state_is_not_accepted(bench: RelayBench) -> None:
 @requirement("RLY.era.cache.private")
 @on(STATELESS)
 def test_what_is_private_is_not_given_to_another(bench: RelayBench) -> None:
-    """What one client has read, privately or by a retry, another does not get.
+    """What one client has read of a private resource, or by a retry with input, no other gets.
 
     The clients have credentials of their own. Not applicable if the relay refuses them.
     """
@@ -185,7 +186,7 @@ def test_what_is_private_is_not_given_to_another(bench: RelayBench) -> None:
 @requirement("RLY.era.cache.kept")
 @on(STATELESS)
 def test_hints_for_caches_are_not_widened(bench: RelayBench) -> None:
-    """What the upstream calls private is not called public, nor said to be kept longer.
+    """A result that the upstream calls private is not called public, and its `ttlMs` not raised.
 
     Not applicable unless both connections of the relay are of 2026-07-28.
     """
@@ -195,8 +196,8 @@ def test_hints_for_caches_are_not_widened(bench: RelayBench) -> None:
 @requirement("RLY.era.cache.pages")
 @on(STATELESS)
 def test_pages_of_a_list_have_one_scope(bench: RelayBench) -> None:
-    """All pages of a list say the same of whom they may be kept for.
+    """All pages of a list have the same `cacheScope`, or none has one.
 
-    Not applicable if no list has several pages.
+    Not applicable if no list has several pages with such a hint.
     """
     caches.page_scopes(bench).conclude()

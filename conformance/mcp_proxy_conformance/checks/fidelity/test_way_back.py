@@ -17,10 +17,10 @@ from mcp_proxy_conformance.fidelity.offers import FEATURES
 )
 @on(FEATURES)
 def test_progress_is_the_upstreams_under_the_clients_token(bench: RelayBench) -> None:
-    """Progress has the client's token and the upstream's values, rises, and ends by the answer.
+    """Progress has the client's token and the upstream's values, rises, and ends before the answer.
 
-    Calls have tokens of both types, or none, and then get no progress. Not applicable if none
-    arrives.
+    Tokens are texts and integers; a call without one gets no progress. Not applicable if no
+    progress arrives at all.
     """
     way_back.progress(bench).conclude()
 
@@ -50,7 +50,7 @@ def test_a_log_level_has_its_effect(bench: RelayBench) -> None:
 @requirement("RLY.back.request.answered")
 @on(FEATURES)
 def test_questions_and_answers_pass_by_value(bench: RelayBench) -> None:
-    """What the upstream asks reaches the client, and every answer the upstream.
+    """The upstream's requests reach the client by value, and every answer reaches the upstream.
 
     It asks for elicitation, sampling and roots. Not applicable if the relay declares none of them
     upstream.
@@ -74,7 +74,7 @@ def test_what_is_declared_upstream_is_answered(bench: RelayBench) -> None:
     """The relay declares upstream what its client declares, or answers it itself.
 
     The upstream asks for each thing; an error is an answer, unless it turns the request itself
-    down, by code -32600, -32601 or -32602. Nothing declared is right.
+    down, by code -32600, -32601 or -32602. To declare nothing is right.
     """
     way_back.promised(bench).conclude()
 

@@ -96,8 +96,8 @@ def test_live_counts_name_no_tool(bench: LiveBench) -> None:
 def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> None:
     """The entry of a server without locked tools has no counts, not even null or empty ones.
 
-    A block that counts only callable tools shows such a server. Inconclusive if no block counts a
-    locked tool. Not applicable if no listing tool was named.
+    A server is one without locked tools if each of its counts but `callable` is zero or missing.
+    Inconclusive if no block counts a locked tool. Not applicable if no listing tool was named.
     """
     list(_blocks(bench))
 
@@ -118,8 +118,8 @@ def test_a_live_server_without_locked_tools_has_no_counts(bench: LiveBench) -> N
 def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: LiveBench) -> None:
     """Inspecting a server shows the same block as the listings before and after.
 
-    Only servers that the two listings show alike are judged; inconclusive if there are none. Not
-    applicable if no listing tool or no inspect tool was named.
+    Only servers whose counts are equal in both listings are judged; inconclusive if there are none.
+    Not applicable if no listing tool or no inspect tool was named.
     """
     listings = bench.listings()
     if bench.surface.inspect is None:
@@ -143,7 +143,8 @@ def test_a_live_server_looked_at_alone_has_the_counts_of_the_listing(bench: Live
 def _shown(entry: ServerEntry) -> dict[str, Any]:
     """Return {"counts": the entry's tally}, or {"counts": what is sent} if that is no object.
 
-    Empty if the entry has no counts member.
+    A tally is the counts of `callable` and of the known reasons that are not zero. Empty if the
+    entry has no counts member.
     """
     counts = tally(entry) if isinstance(entry.counts, dict) else entry.counts
     return {"counts": counts} if entry.has_counts else {}
@@ -171,8 +172,8 @@ def _blocks(bench: LiveBench) -> Iterator[tuple[str, dict[str, Any]]]:
 def _locked_throughout(bench: LiveBench) -> set[str]:
     """Return the servers with a tool that every flagged answer to its name lists under a lock.
 
-    The lock is one of COUNTED. The answers are from before and after the first listing, so the
-    tool was locked meanwhile.
+    Its status in each is one of COUNTED. The answers are from before and after the first listing,
+    so the tool was locked meanwhile.
     """
     servers = set()
     for key, looks, answers in bench.alone():

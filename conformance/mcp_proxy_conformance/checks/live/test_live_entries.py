@@ -143,7 +143,7 @@ def test_a_live_locked_entry_repeats_no_remediation(bench: LiveBench) -> None:
 @requirement("FR-005.once")
 @on(ONE_ANSWER)
 def test_a_live_answer_has_one_map(bench: LiveBench) -> None:
-    """No object but the remediation map has a text of it under the text's status.
+    """No second object in an answer maps a status to the remediation map's text for it.
 
     Inconclusive if no answer lists a locked tool.
     """
@@ -199,8 +199,8 @@ def test_a_live_config_lock_is_told_otherwise_than_a_users(bench: LiveBench) -> 
 def test_a_live_config_lock_is_never_the_users_to_lift(bench: LiveBench) -> None:
     """The text for a config lock asks for no act of the user, and is not that of a user lock.
 
-    It is not that of a pending approval either. Not applicable if no config-locked tool was
-    seen, inconclusive if the text cannot be read.
+    It is not that of a pending approval either. Not applicable if no config-locked tool was seen,
+    inconclusive if no text is wrong but one cannot be read.
     """
     texts = _texts(bench)
     if not texts.get(CONFIG):

@@ -57,8 +57,8 @@ def test_a_live_schema_takes_all_forms_of_the_flag(bench: LiveBench) -> None:
 def test_a_live_endpoint_takes_the_flag(bench: LiveBench) -> None:
     """A query that is answered without the flag gets a list of tools and no error with it.
 
-    An unreadable answer counts only if all answers with the flag are unreadable, since one may
-    be lost on its way. Inconclusive if no query was answered without the flag.
+    An unreadable answer counts only if all flagged answers to its query are unreadable, since one
+    may be lost on its way. Inconclusive if no query was answered without the flag.
     """
     tools, usual = bench.surface.members.tools, 0
     refused: dict[str, object] = {}
@@ -127,7 +127,7 @@ def test_a_live_default_answer_has_no_section(bench: LiveBench) -> None:
 @requirement("FR-002.absent-is-false")
 @on(SEVERAL_ANSWERS)
 def test_a_live_endpoint_takes_false_for_absent(bench: LiveBench) -> None:
-    """The flag false and absent get the same bytes, apart from those that always vary.
+    """The flag false and absent get the same bytes, values that vary between equal requests aside.
 
     A difference counts if both answers with the flag false have it at the same member.
     Inconclusive if no query gets equal answers to equal requests, or finds a callable tool.
@@ -184,8 +184,8 @@ def test_the_flag_leaves_live_callable_tools_as_they_are(bench: LiveBench) -> No
 def test_a_live_default_answer_names_no_locked_tool(bench: LiveBench) -> None:
     """A default answer has no name or description of a tool locked before and after it.
 
-    Short texts, and those that a query for nothing gets as well, do not count. Inconclusive if
-    no tool was listed as locked each time.
+    Callable entries, echoes of the query, short texts, and texts that answers to a word of no tool
+    have as well do not count. Inconclusive if no tool was listed as locked each time.
     """
     leaked = leaks(bench, noted=False)
 

@@ -70,10 +70,10 @@ def test_an_expected_pending_tool_is_revealed(bench: LiveBench) -> None:
 @requirement("FR-004.precedence")
 @on(SEVERAL_ANSWERS, needs=("expect",))
 def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
-    """A tool of --expect has the status given there alone, or one that a further lock explains.
+    """A tool of --expect is listed with the expected status, or one that a further lock explains.
 
-    Inconclusive if a tool has only such another status or also one, or is at times unknown as
-    after a failed lookup, or if no tool has the one given.
+    Inconclusive if a tool has such another status, alone or besides the expected one, or is unknown
+    in some answers and as expected in others; also if no tool has its expected status alone.
     """
     wrong: dict[str, str] = {}
     due: dict[str, str] = {}
@@ -98,7 +98,7 @@ def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
 @requirement("FR-007.hidden")
 @on(SEVERAL_ANSWERS, needs=("as",))
 def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> None:
-    """A narrower credential sees only locked tools that the main one sees, on its own servers.
+    """A narrower credential sees only locked tools that the main one sees, of servers in its scope.
 
     Inconclusive unless a locked tool is hidden from it. Answers that list ten locked tools to
     the main one are not judged.
@@ -128,10 +128,10 @@ def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> No
 @requirement("FR-011.never-reaches")
 @on(ONE_ANSWER, needs=("call",))
 def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
-    """The answer to a call that --call names is an error, a pointer to discovery or a reason.
+    """The answer to a call that --call names is an error, or names discovery or the lock's remedy.
 
-    Judged are calls of config- and user-locked tools. Not applicable if --call names none,
-    inconclusive if no call was made.
+    Judged are calls of config- and user-locked tools; to name discovery is to name the flag or the
+    discovery tool. Not applicable if --call names none, inconclusive if no call was made.
     """
     judged = _rejections_owing_pointer(bench)
 
@@ -169,8 +169,8 @@ def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
 def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: LiveBench) -> None:
     """The rejection does not ask the user to toggle, enable or approve the tool.
 
-    Not applicable if --call names no config-denied tool, inconclusive if the rejection cannot
-    be read.
+    Not applicable if --call names no config-denied tool, inconclusive if none is wrong but one
+    cannot be read.
     """
     texts = {
         str(key): mask(rejection.text, [str(key), key.tool, key.server])
@@ -235,10 +235,10 @@ def _statuses_by_name(bench: LiveBench, key: ToolKey) -> set[str]:
 
 
 def _missing(bench: LiveBench, status: str) -> dict[str, str]:
-    """Map tools that --expect has with this status, but no answer to their name lists, to ABSENT.
+    """Map tools that --expect has with this status, but no answer lists as locked, to ABSENT.
 
     Not applicable if --expect has none. Inconclusive where something else explains it: no answer to
-    the name, a full section, a misspelt name, a tool listed as callable.
+    the query for its name, a full section, a misspelt name, a tool listed as callable.
     """
     wanted = [key for key, word in bench.endpoint.expect.items() if word == status]
     if not wanted:

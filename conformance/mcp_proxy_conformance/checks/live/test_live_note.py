@@ -25,9 +25,9 @@ INDEXED = ("disabled_by_config", "disabled_by_user")
 def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBench) -> None:
     """Some plain answer to a locked tool's name has a note with a number that names the flag.
 
-    Judged are tools that are listed as locked throughout, with no callable tool in the plain
-    answers; inconclusive if there are none, not applicable if every plain answer has a callable
-    tool.
+    Plain answers are those to requests without the flag. Judged are tools that are listed as locked
+    throughout, with no callable tool in the plain answers; inconclusive if there are none, not
+    applicable if every plain answer has a callable tool.
     """
     lacking = {}
     for look, notes, _ in _due(bench):
@@ -41,10 +41,10 @@ def test_a_live_answer_without_a_callable_tells_of_the_locked_one(bench: LiveBen
 @requirement("FR-009.count")
 @on(SEVERAL_ANSWERS)
 def test_a_live_note_tells_the_number_of_locked_matches(bench: LiveBench) -> None:
-    """The number equals the entries with the flag, or is no smaller if these may be capped.
+    """The note's number is that of locked entries with the flag, or no less if these may be capped.
 
-    They may be capped where no answer lists more. Inconclusive if no note has a number, not
-    applicable if every plain answer has a callable tool.
+    They may be capped where no answer lists more; one right note a query is enough. Inconclusive if
+    no note has a number, not applicable if every plain answer has a callable tool.
     """
     most = max(len(answer.disabled) for _, answer in bench.revealing())
     wrong, judged = {}, 0

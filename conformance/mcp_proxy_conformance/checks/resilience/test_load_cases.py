@@ -62,7 +62,11 @@ def test_a_denial_is_told_as_one_and_never_tried_again(bench: LoadBench, case: L
 
 @each_load("unnamed")
 def test_what_the_text_does_not_name_is_told_alike_twice(bench: LoadBench, case: LoadCase) -> None:
-    """Failures outside the mapping get a class of failure, the same one in two loads."""
+    """What the specification maps to no class of failure has the same status in two loads.
+
+    It is a class of failure (transient, permanent or denied) or, where a case allows that,
+    available.
+    """
     bench.judged(case).conclude()
 
 
@@ -98,7 +102,10 @@ def test_a_server_that_comes_back_is_available(bench: LoadBench, case: LoadCase)
 
 @each_load("trap")
 def test_what_is_permanent_or_denied_ends_the_attempts(bench: LoadBench, case: LoadCase) -> None:
-    """After a permanent or denied attempt, no other is made, although it would succeed."""
+    """After a permanent or denied attempt, or the last one allowed, no other is made.
+
+    The next one would succeed.
+    """
     bench.judged(case).conclude()
 
 
@@ -137,7 +144,10 @@ def test_a_load_of_no_servers_tells_of_none(bench: LoadBench, case: LoadCase) ->
 
 @each_load("text")
 def test_words_that_the_loader_sent_change_no_class(bench: LoadBench, case: LoadCase) -> None:
-    """Words about failures in paths, ids, queries and headers do not change a denial."""
+    """Words about failures in paths, ids, queries and headers change no class of failure.
+
+    The classes are transient, permanent and denied.
+    """
     bench.judged(case).conclude()
 
 
@@ -155,5 +165,8 @@ def test_what_one_server_sets_is_not_sent_to_another(bench: LoadBench, case: Loa
 
 @each_load("warning")
 def test_warnings_tell_the_classes_apart(bench: LoadBench, case: LoadCase) -> None:
-    """No warning names a server under a class that is not its own."""
+    """No warning names a server under a class that is not its own.
+
+    Those for transient and for permanent servers differ; an available server is named in none.
+    """
     bench.judged(case).conclude()

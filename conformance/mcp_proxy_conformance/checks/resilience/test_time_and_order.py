@@ -27,7 +27,7 @@ LEAST_S = 0.001
 
 
 def a_load(name: str, *servers: LoadServer, max_attempts: int = 3) -> LoadCase:
-    """Return a load case of these servers, each of which is expected to be available.
+    """Return a load case of these servers, each of which its case expects to be available.
 
     `name` is its id and title; it has no control servers. Each server may be tried `max_attempts`
     times.
@@ -110,7 +110,7 @@ def test_pauses_of_several_servers_differ(bench: LoadBench) -> None:
 def test_a_load_of_healthy_servers_waits_for_nothing(bench: LoadBench) -> None:
     """A healthy server gets each request less than 0.4 s after the one before.
 
-    Inconclusive if it is available without several requests.
+    Two are loaded; inconclusive if one is not available, or none gets several requests.
     """
     load = bench.load(WELL, beside=TIMED)
     _expect_available(load)
@@ -146,7 +146,7 @@ def test_slow_servers_are_loaded_side_by_side(bench: LoadBench) -> None:
 @requirement("I3.order~outcomes")
 @on(LOADS)
 def test_outcomes_come_in_the_order_of_the_servers(bench: LoadBench) -> None:
-    """Outcomes come in the order in which the servers were passed, the slowest first.
+    """Outcomes come in the order in which the servers were passed, although the first are slowest.
 
     Inconclusive unless all are reported as available.
     """

@@ -25,7 +25,7 @@ def test_a_body_that_is_no_request_is_refused_and_forgotten(bench: Bench) -> Non
     bench.require(finds(bench, ORDINARY, WORD), f"the query {WORD} does not find {ORDINARY}")
 
     def reply(body: bytes) -> str:
-        """Post the body as a new client; return the fault of the answer, empty if there is none.
+        """Post the body as a new client; return what is wrong with the answer, empty if nothing is.
 
         An answer may take five seconds.
         """

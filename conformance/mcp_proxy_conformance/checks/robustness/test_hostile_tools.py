@@ -103,7 +103,7 @@ def _tells_of_config(bench: Bench, key: ToolKey) -> bool:
 def _names_in_full(entry: Entry) -> bool:
     """Whether an entry has the strange tool's server, and a name that ends with its whole name.
 
-    Signs between words do not count.
+    Everything but letters and digits is removed from both names before.
     """
     name, whole = (re.sub(r"[\W_]", "", text) for text in (entry.name, LOCKED_STRANGE.tool))
     return entry.members.get("server") == LOCKED_STRANGE.server and name.endswith(whole)
