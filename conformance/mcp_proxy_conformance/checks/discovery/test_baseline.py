@@ -31,9 +31,9 @@ LISTINGS = tuple(request for request in requests() if "list" in request)
 def test_default_answers_are_those_of_the_build_before_the_feature(bench: Bench) -> None:
     """Before and after locks, every recorded query gets the recorded bytes, except the note.
 
-    Not compared are members that move in the recording, and queries of agents if the target has
-    none. Not applicable unless `--baseline` names a recording of a build before the feature.
-    Inconclusive if a lock has no effect, or most answers cannot be read.
+    Not compared are members that vary between equal requests in the recording, and queries of
+    agents if the target has none. Not applicable unless `--baseline` names a recording of a build
+    before the feature. Inconclusive if a lock has no effect, or most answers cannot be read.
     """
     old = _recording(bench, "pre_feature")
     new = _asked_before_and_after_locks(bench, QUERIES)
@@ -52,9 +52,9 @@ def test_entries_of_callable_servers_are_those_of_the_build_before_the_feature(
 ) -> None:
     """The listing before any lock, and later the entries of unlocked servers, are as recorded.
 
-    They are compared by the byte, except members that move in the recording. Not applicable unless
-    `--baseline` names a recording of a build before the feature. Inconclusive if a lock has no
-    effect, or most answers cannot be read.
+    They are compared by the byte, except members that vary between equal requests in the recording.
+    Not applicable unless `--baseline` names a recording of a build before the feature. Inconclusive
+    if a lock has no effect, or most answers cannot be read.
     """
     old = _recording(bench, "pre_feature")
     new = _asked_before_and_after_locks(bench, LISTINGS)
@@ -72,8 +72,9 @@ def test_default_output_is_that_of_the_earlier_build(bench: Bench) -> None:
     """Default output equals an earlier build's with the feature, or the change is accepted.
 
     Compared by the byte are answers to queries, and listings: all of them before locks, later the
-    entries of unlocked servers. Not applicable unless `--baseline` names a recording of a build
-    that has the feature. Inconclusive if a lock has no effect, or most answers cannot be read.
+    entries of unlocked servers. Members that vary between equal requests in the recording are left
+    out. Not applicable unless `--baseline` names a recording of a build that has the feature.
+    Inconclusive if a lock has no effect, or most answers cannot be read.
     """
     old = _recording(bench, "previous")
     new = _asked_before_and_after_locks(bench, (*QUERIES, *LISTINGS))
@@ -89,8 +90,9 @@ def test_default_output_is_that_of_the_earlier_build(bench: Bench) -> None:
 def _recording(bench: Bench, kind: Kind) -> Recording:
     """Return the recording that `--baseline` names.
 
-    `kind` is "pre_feature" or "previous". Inconclusive without a baseline, not applicable if it
-    is of the other kind. Members that moved while it was recorded are noted as not compared.
+    `kind` is "pre_feature" or "previous". Inconclusive without a baseline, not applicable if it is
+    of the other kind. Members that varied between equal requests in it are noted, for the report,
+    as not compared.
     """
     folder = bench.started.target.baseline
     bench.require(folder is not None, "no baseline was named; name one with --baseline")
@@ -107,8 +109,10 @@ def _asked_before_and_after_locks(
 ) -> tuple[Body, ...]:
     """Send these requests, lay the stage's locks, send them again; return answers as if recorded.
 
-    Requests of agents are left out if it has none. Members that move are noted as not compared.
-    Inconclusive if a lock has no effect, or most answers list neither tools nor servers.
+    That is one answer for each request and phase, with the members that vary between equal
+    requests, which are also noted, for the report, as not compared. Requests of agents are left out
+    if the target has none. Inconclusive if a lock has no effect, or most answers list neither tools
+    nor servers.
     """
     agents = "agents" in bench.started.target.capabilities
     applicable = [request for request in wanted if agents or "agent" not in request]

@@ -44,8 +44,8 @@ def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -
 def test_a_refused_call_leaves_no_lock_behind(bench: Bench) -> None:
     """A tool that was discovered and called while config locked it is callable after its unlock.
 
-    A second tool, locked and unlocked with it but never discovered, is the control:
-    inconclusive unless it is callable again.
+    A second tool, locked and unlocked with it but never discovered or called, is the control:
+    inconclusive unless it is callable again, or if the lock has no effect.
     """
     bench.operator.lock(CONFIG, "forge", [DROP.tool, WIPE.tool])
     bench.require(bench.refused(DROP), "the lock had no effect", "no_effect")

@@ -13,7 +13,7 @@ def test_a_tool_under_several_locks_has_the_one_status_that_comes_first(
 ) -> None:
     """Each combination of locks has a status that the fixed order allows, in one entry.
 
-    What each case expects is compared in its own view and in one more.
+    A case is compared as it is written and, if there is one, from another endpoint or agent.
     """
     looked_at(case, bench).conclude()
 
@@ -22,7 +22,7 @@ def test_a_tool_under_several_locks_has_the_one_status_that_comes_first(
 def test_the_locked_part_of_an_answer_keeps_to_its_cap(bench: Bench, case: Case) -> None:
     """The number of locked entries is at most the smaller of the limit and ten.
 
-    What each case expects is compared in its own view and in one more.
+    A case is compared as it is written and, if there is one, from another endpoint or agent.
     """
     looked_at(case, bench).conclude()
 
@@ -33,7 +33,7 @@ def test_an_answer_without_a_callable_tells_of_locked_matches_in_one_note(
 ) -> None:
     """A note appears exactly when locked tools match and no callable tool is listed.
 
-    What each case expects is compared in its own view and in one more.
+    A case is compared as it is written and, if there is one, from another endpoint or agent.
     """
     looked_at(case, bench).conclude()
 
@@ -42,7 +42,7 @@ def test_an_answer_without_a_callable_tells_of_locked_matches_in_one_note(
 def test_texts_are_told_or_withheld_as_the_lock_asks(bench: Bench, case: Case) -> None:
     """Descriptions of approved tools are returned in full; all others are withheld.
 
-    What each case expects is compared in its own view and in one more.
+    A case is compared as it is written and, if there is one, from another endpoint or agent.
     """
     looked_at(case, bench).conclude()
 
@@ -51,7 +51,8 @@ def test_texts_are_told_or_withheld_as_the_lock_asks(bench: Bench, case: Case) -
 def test_an_agent_sees_the_locked_tools_of_its_own_servers_only(bench: Bench, case: Case) -> None:
     """Locked tools of servers outside the agent's scope are not listed, its own ones are.
 
-    What each case expects is compared in its own view and in one more.
+    A case is compared as it is written and, if there is one, from another endpoint, agent or way of
+    calling.
     """
     looked_at(case, bench).conclude()
 
@@ -60,7 +61,7 @@ def test_an_agent_sees_the_locked_tools_of_its_own_servers_only(bench: Bench, ca
 def test_the_listing_counts_tools_by_reason(bench: Bench, case: Case) -> None:
     """Each server's counts match its locks, and are absent if every tool is callable.
 
-    What each case expects is compared in its own view and in one more.
+    A case is compared as it is written and, if there is one, from another endpoint or agent.
     """
     looked_at(case, bench).conclude()
 
@@ -69,7 +70,7 @@ def test_the_listing_counts_tools_by_reason(bench: Bench, case: Case) -> None:
 def test_answers_have_members_of_the_expected_types(bench: Bench, case: Case) -> None:
     """Each member that a case names has its JSON type, or is absent.
 
-    What each case expects is compared in its own view and in one more.
+    A case is compared as it is written and, if there is one, from another endpoint or agent.
     """
     looked_at(case, bench).conclude()
 
@@ -78,7 +79,8 @@ def test_answers_have_members_of_the_expected_types(bench: Bench, case: Case) ->
 def test_a_refused_call_says_why_and_reaches_no_upstream(bench: Bench, case: Case) -> None:
     """The call does not reach the upstream, and its refusal has the class and pointer of the case.
 
-    The class is that of the lock; the pointer names the flag or the discovery tool.
+    The class is that of the lock; the pointer names the flag or the discovery tool. One more way of
+    calling, or an agent, is tried where there is one.
     """
     looked_at(case, bench).conclude()
 
@@ -87,7 +89,7 @@ def test_a_refused_call_says_why_and_reaches_no_upstream(bench: Bench, case: Cas
 def test_locked_tools_come_back_on_request_only(bench: Bench, case: Case) -> None:
     """Locked tools are listed with the flag and only with it, with the statuses of the case.
 
-    What each case expects is compared in its own view and in one more.
+    A case is compared as it is written and, if there is one, from another endpoint or agent.
     """
     looked_at(case, bench).conclude()
 
@@ -96,7 +98,7 @@ def test_locked_tools_come_back_on_request_only(bench: Bench, case: Case) -> Non
 def test_each_status_shown_has_its_one_remediation(bench: Bench, case: Case) -> None:
     """The remediation map has the statuses shown, each with a text that fits the status.
 
-    What each case expects is compared in its own view and in one more.
+    A case is compared as it is written and, if there is one, from another endpoint or agent.
     """
     looked_at(case, bench).conclude()
 
@@ -105,6 +107,6 @@ def test_each_status_shown_has_its_one_remediation(bench: Bench, case: Case) -> 
 def test_callable_tools_are_the_same_with_and_without_the_flag(bench: Bench, case: Case) -> None:
     """The callable entries of an answer are the same, in order, with and without the flag.
 
-    What each case expects is compared in its own view and in one more.
+    A case is compared as it is written and, if there is one, from another endpoint or agent.
     """
     looked_at(case, bench).conclude()

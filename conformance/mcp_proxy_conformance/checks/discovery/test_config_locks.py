@@ -74,7 +74,7 @@ def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) 
 @requirement("SC-003.listing")
 @on(MIXED)
 def test_no_config_denied_tool_is_counted_under_a_users_reason(bench: Bench) -> None:
-    """The counts of user locks and pending approvals are no higher than tools may have them.
+    """No server counts more tools as user-locked or pending than may have that reason.
 
     A config-denied tool must be counted under another reason. Inconclusive if no server has a
     counts block.
@@ -87,7 +87,7 @@ def test_no_config_denied_tool_is_counted_under_a_users_reason(bench: Bench) -> 
 @requirement("SC-003.listing")
 @on(COMBOS)
 def test_further_locks_do_not_move_a_config_denied_tool_to_a_users_reason(bench: Bench) -> None:
-    """With further locks, the counts of user and pending are no higher than tools may have them.
+    """With further locks, no server counts more tools as user-locked or pending than may be so.
 
     A config-denied tool must be counted under another reason, whatever else locks it.
     Inconclusive if no server has a counts block.
@@ -152,7 +152,7 @@ def test_a_colon_in_a_name_turns_no_policy_into_an_act_of_the_user(bench: Bench)
     """The rejection of a denied tool whose name contains a colon asks for no act on the tool.
 
     The tool is `gatun:wipe`, which config and the user lock. Not applicable if its calls are not
-    refused, inconclusive if no refusal is due to config alone.
+    refused, inconclusive if config does not deny it.
     """
     key = ToolKey("forge", "gatun:wipe")
     if key not in bench.armed.refused:  # a name that a proxy cannot address may be left out
@@ -230,18 +230,21 @@ def _compared_rejections(bench: Bench) -> Comparison:
 
 
 def _require_read(bench: Bench, texts: Texts, wrong: Wrong) -> Wrong:
-    """Return `wrong`; if it is empty, raise Inconclusive if a text for a config lock is unread."""
+    """Return `wrong`; but raise Inconclusive if it is empty and one of `texts` cannot be read.
+
+    They are texts for config locks.
+    """
     if not wrong:
         expect_read(_outcomes(bench, texts))
     return wrong
 
 
 def _users_counts(bench: Bench) -> tuple[dict[ToolText, int], dict[ToolText, int]]:
-    """Return the listed counts of users' reasons, and the allowed ones, both by (server, reason).
+    """Return the listed counts of reasons that users can lift, and the allowed ones.
 
-    An allowed count is the listed one, or the highest possible if that is lower. On servers
-    that are off or in quarantine, any tool but a denied one may have a user's reason.
-    Inconclusive without any counts block.
+    Both are by (server, reason). An allowed count is the listed one, or the highest possible if
+    that is lower. In a quarantine, any tool but a denied one may have such a reason. Inconclusive
+    without any counts block.
     """
     servers = bench.list().servers
     names = (*_reachable(bench), *shut(bench))
@@ -267,7 +270,7 @@ def _denied(bench: Bench) -> list[ToolKey]:
 def _is_sure(bench: Bench, key: ToolKey) -> bool:
     """Whether config is known to deny the tool: a refusal for another lock does not prove it.
 
-    It is known if only the user locks it as well, or if all locks of its server are proven.
+    It is known if at most the user locks it as well, or if all locks of its server are proven.
     """
     return is_policy_first(bench.states[key]) or key.server not in bench.armed.doubtful
 
@@ -374,7 +377,10 @@ def _by_reason(facts: Iterable[tuple[str, str, str]]) -> Wrong:
 
 
 def _why_wrong(bench: Bench, text: str, users: set[str]) -> str:
-    """Return why a text for a config lock is wrong; empty if it is not, or if it cannot be read."""
+    """Return why a text for a config lock is wrong; empty if it is not, or if it cannot be read.
+
+    `users` are the target's own texts for locks that users can lift.
+    """
     if any(has_sentence(text, own) for own in users):
         return OWN_OF_USERS
     outcome = judge(text, POLICY, pins=bench.started.target.pins)

@@ -231,7 +231,7 @@ def test_a_tool_of_a_shut_server_is_counted_once(bench: Bench) -> None:
     """On servers that are off or in quarantine, the counts add up to no more than the tools.
 
     The same holds at other endpoints, for agents and in inspections. Not applicable if none has
-    counts, inconclusive if no server is proven to be so.
+    counts, inconclusive if no server is proven to be off or in quarantine.
     """
     bench.needs_one_of("quarantine", "server_off")
     servers = shut(bench)
@@ -315,7 +315,8 @@ def _lists(view: Bench) -> bool:
 def _as_sent(entry: ServerEntry) -> dict[str, Any]:
     """Return {"counts": the entry's tally}, or {"counts": what is sent} if that is no object.
 
-    Empty if the entry has no counts member.
+    A tally is the counts of `callable` and of the known reasons that are not zero. Empty if the
+    entry has no counts member.
     """
     counts = tally(entry) if isinstance(entry.counts, dict) else entry.counts
     return {"counts": counts} if entry.has_counts else {}
@@ -335,8 +336,8 @@ def _callable_in_quarantine(bench: Bench) -> dict[tuple[str, str], Any]:
 def _counted(bench: Bench, servers: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return two tallies by server: that of its block, and the allowed one it must equal.
 
-    The allowed one is the first of several, unless the block has another of them. Only servers
-    with a block count; inconclusive if there are none.
+    The allowed one is the block's own if its server's locks allow it, else the first allowed one.
+    Servers without a block are left out; inconclusive if there are no others.
     """
     entries = bench.list().servers
     tallies = {n: tally(entries[n]) for n in servers if n in entries and block(entries[n])}

@@ -106,7 +106,7 @@ def test_the_counts_follow_every_further_lock(bench: Bench) -> None:
 @requirement("FR-010.inspect")
 @on(PAIR, needs=("inspect",))
 def test_the_view_of_one_server_follows_every_further_lock(bench: Bench) -> None:
-    """The view has the counts of its three tools before, during and after a second lock.
+    """Inspecting a server shows its three tools' counts before, during and after a second lock.
 
     Inconclusive if the listing does not have these counts at the same moment.
     """

@@ -190,8 +190,8 @@ def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> 
 def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None:
     """Locks on tools that a query does not match change no byte of its answer but numbers.
 
-    Each kind of lock is laid in turn, and has the settle time. Inconclusive if the query does
-    not find two callable tools.
+    Each kind of lock is laid in turn, and the answer compared once the settle time is over.
+    Inconclusive if the query does not find two callable tools.
     """
     request = {"query": ELSEWHERE}
     usual = [_without_numbers(exact_answer(bench, request, "A")) for _ in range(4)]
@@ -215,7 +215,7 @@ def _lay_locks(bench: Bench) -> Iterator[str]:
     """Lay the declared LOCKS one after the other; yield the name of each once it has settled.
 
     Kinds that change nothing on this target are not yielded. After the last, all locked tools
-    are noted as refused, for the bench's own controls.
+    are noted as refused, whether calls showed that or not, for the bench's own controls.
     """
     prover = Prover(bench.started)
     prover.armed = bench.armed

@@ -68,7 +68,10 @@ def members(document: Any) -> Iterator[tuple[str, Any]]:
 
 
 def revealing(bench: Bench) -> list[str]:
-    """Return the world's words that reveal a locked tool with the flag; inconclusive if too few."""
+    """Return the world's words that reveal a locked tool with the flag; inconclusive if too few.
+
+    Fewer than eight are too few.
+    """
     queries = [query for query, answer in answers(bench, True).items() if answer.disabled]
     bench.require(len(queries) >= 8, "fewer than 8 queries revealed a locked tool")
     return queries
@@ -77,9 +80,9 @@ def revealing(bench: Bench) -> list[str]:
 def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[str]]:
     """Find the members for locked tools and their remedies in default answers, by request.
 
-    Answers to these queries, and from other views, are searched: the text's document and, where not
-    empty, `_meta`; those of structured content are compared as each answer is read. Empty if no
-    answer has one.
+    Searched are the answers to `queries`, and those of `everywhere_else`, to requests with that
+    flag: the members of the text's document, and those in `_meta` that are not empty. Structured
+    content is compared elsewhere, as each answer is read. Requests without a find are left out.
     """
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
     replies = {
@@ -103,7 +106,7 @@ def filled(answer: Answer) -> set[str]:
 @on(MIXED)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_a_default_answer_has_no_section_for_locked_tools(bench: Bench, flag: object) -> None:
-    """Queries that the flag answers with locked tools, or that find callable ones, get none.
+    """Answers to queries that match locked or callable tools have no section for locked tools.
 
     Without the flag, and with it false, the members for locked tools and for the remediation map
     are absent. Inconclusive if fewer than eight words reveal a locked tool.
@@ -119,7 +122,7 @@ def test_a_default_answer_has_no_section_for_locked_tools(bench: Bench, flag: ob
 @on(ALONE)
 @pytest.mark.parametrize("flag", [ABSENT, False])
 def test_an_answer_without_a_callable_tool_has_no_section(bench: Bench, flag: object) -> None:
-    """A default answer to a query that only locked tools match has no member for them or a map.
+    """A default answer to a query that only locked tools match has no member for them or remedies.
 
     It is asked for without the flag and with it false. Inconclusive if fewer than eight words
     reveal a locked tool.
@@ -134,8 +137,9 @@ def test_an_answer_without_a_callable_tool_has_no_section(bench: Bench, flag: ob
 def words_of_section(bench: Bench, flag: object, *, beside: bool) -> dict[str, list[str]]:
     """Find statuses and remediation texts in default answers that list a callable tool, by request.
 
-    Neither an echo nor the note counts. With `beside` only queries are asked that reveal locked
-    tools as well, else only the others. An answer without such words has an empty list.
+    An echo of the query and the note do not count. With `beside`, only answers to queries are
+    searched that reveal a locked tool with the flag, else only those to queries that reveal none.
+    An answer without such words has an empty list.
     """
     flagged = answers(bench, True).values()
     texts = {str(text) for answer in flagged for text in (answer.remediation or {}).values()}
@@ -160,8 +164,8 @@ def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
     """A default answer with callable tools has no status or remedy of locked ones that match.
 
     Words that answers to other queries have as well do not count. Other endpoints and agents are
-    asked, too; not applicable if there are no queries of both sorts, inconclusive if the flag
-    reveals nothing.
+    asked, too. Not applicable unless some queries that find callable tools reveal locked ones and
+    others do not, inconclusive if the flag reveals nothing.
     """
     bench.expect_revealing()
     usual = words_of_section(bench, flag, beside=False)
@@ -180,9 +184,9 @@ def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
 def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
     """Find names, words and canaries of locked tools in default answers; empty if there are none.
 
-    Keys are (request, kind of place); the kind is "" or, for names joined to their server,
-    words for that. A query's own word is no leak. Inconclusive if the flag reveals nothing, or
-    if fewer than ten tools are locked.
+    Keys are (request, kind of find); the kind is "", or "name with its server" where a tool's name
+    is joined to its server's. A query's own word is no leak. Inconclusive if the flag reveals
+    nothing, or if fewer than ten tools are locked.
     """
     bench.expect_revealing()
     locked = [bench.tools[key] for key in bench.armed.refused]

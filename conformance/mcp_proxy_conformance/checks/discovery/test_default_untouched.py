@@ -40,7 +40,7 @@ def differing_bytes(
     """Return two maps of the bytes that differ: those with the flag false, and those without it.
 
     Keys are agent, endpoint, wire, request and place in the answer; both are empty if no byte
-    differs. With `apart` each form is sent in sessions of its own.
+    differs. With `apart` each call has a session of its own.
     """
     unlike = unequal(view, requests, apart=apart)
     viewer = f"agent {view.agent}" if view.agent else ""
@@ -214,7 +214,7 @@ def test_false_is_absent_for_agents_of_narrow_scope(bench: Bench, agent: str) ->
 def test_the_bytes_come_back_with_the_unlock(bench: Bench) -> None:
     """After a config lock and its unlock, the default answer has the same bytes as before.
 
-    The answer has the settle time. Inconclusive if calls do not show the lock, or the unlock.
+    It has the settle time to get there. Inconclusive if calls do not show the lock, or the unlock.
     """
     usual = [exact_answer(bench, {"query": "mobel"}, "A") for _ in range(4)]
 

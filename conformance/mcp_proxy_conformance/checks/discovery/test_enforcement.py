@@ -74,9 +74,9 @@ def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Benc
 @requirement("FR-011.never-reaches")
 @on(MIXED)
 def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
-    """No call surface reaches a locked tool, although at least one reaches a callable tool.
+    """No declared way of calling (call surface) reaches a locked tool.
 
-    They are called in a session and, where it is spoken, in the stateless revision, and by
+    Locked tools are called in a session and, where it is spoken, in the stateless revision, and by
     names that differ only in blanks or case. Inconclusive if no surface reaches a callable
     tool.
     """
@@ -142,7 +142,7 @@ def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
 def test_a_tool_that_is_listed_as_disabled_by_the_user_is_refused(bench: Bench) -> None:
     """Where only the user locks, no call reaches a tool that an answer lists as locked.
 
-    Such tools are called three times in a row, even if no lock of them was seen to have an
+    Such tools are called three times, even if no lock of them was seen to have an
     effect, and so are those that were refused. Inconclusive if there are none of either.
     """
     _call_known_locked(bench)
@@ -153,7 +153,7 @@ def test_a_tool_that_is_listed_as_disabled_by_the_user_is_refused(bench: Bench) 
 def test_a_tool_that_is_listed_as_disabled_by_config_is_refused(bench: Bench) -> None:
     """Where only config locks, no call reaches a tool that an answer lists as locked.
 
-    Such tools are called three times in a row, even if no lock of them was seen to have an
+    Such tools are called three times, even if no lock of them was seen to have an
     effect, and so are those that were refused. Inconclusive if there are none of either.
     """
     _call_known_locked(bench)
@@ -241,9 +241,9 @@ def _status_by_name(bench: Bench, key: ToolKey) -> str:
 
 
 def _call_known_locked(bench: Bench) -> None:
-    """Call each known locked tool three times in a row; raise Breach if a call reaches one.
+    """Call all known locked tools, in three rounds; raise Breach if a call reaches one.
 
-    Raises Inconclusive if none is known.
+    They are those of `_known_locked`. Raises Inconclusive if none is known.
     """
     keys = _known_locked(bench)
 

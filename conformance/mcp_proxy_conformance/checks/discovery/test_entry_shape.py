@@ -253,8 +253,8 @@ def _descriptions(
 ) -> tuple[dict[Place, Any], dict[Place, list[str]]]:
     """Return two maps by tool: descriptions of its locked entries, and of its entry while callable.
 
-    Only texts that `chosen` accepts count. Each value is a list; a single wrong description is
-    not, so that a report shows the text itself.
+    Only texts that `chosen` accepts count. Each value is a list of distinct texts; but where the
+    only text of a locked tool is wrong, it stands without a list, for the report.
     """
     entries, before = every_entry(bench, _vouched(bench)), bench.armed.entries
     wanted = [

@@ -28,14 +28,17 @@ def test_what_is_answered_without_the_flag_is_answered_with_it(bench: LawBench) 
 )  # fmt: skip
 @on(GENERATED)
 def test_in_any_world_a_tool_is_told_as_its_locks_allow(bench: LawBench) -> None:
-    """After any locks and unlocks, each tool is listed with an allowed status, or callable."""
+    """After any locks and unlocks, each tool has a place in answers that its locks allow.
+
+    A place is a status, among the callable tools, or none at all.
+    """
     bench.law("statuses").conclude()
 
 
 @requirement("FR-004.deterministic")
 @on(GENERATED)
 def test_in_any_world_a_status_asked_for_again_is_the_same(bench: LawBench) -> None:
-    """Seven identical queries in a row, by administrator and agent, return the same status."""
+    """Seven queries in a row for a tool, by administrator and agents, return the same status."""
     bench.law("steady").conclude()
 
 
@@ -195,7 +198,10 @@ def test_in_any_world_each_answer_has_the_form_of_its_schema(bench: LawBench) ->
 @requirement("FR-004.unknown")
 @on(GENERATED, needs=("indeterminate",))
 def test_in_any_world_a_reason_that_is_lost_is_said_to_be_unknown(bench: LawBench) -> None:
-    """If its reason is lost, a tool has the unknown status, a neutral remedy, and stays locked."""
+    """If the reason of its lock cannot be looked up, a tool is `disabled_unknown` and stays locked.
+
+    Its remedy is neutral.
+    """
     bench.law("unknown").conclude()
 
 
@@ -203,6 +209,6 @@ def test_in_any_world_a_reason_that_is_lost_is_said_to_be_unknown(bench: LawBenc
 def test_what_was_once_generated_is_answered_as_it_should(bench: Bench, case: Case) -> None:
     """Small worlds that once broke a law are answered as their cases expect.
 
-    What each case expects is compared in its own view and in one more.
+    A case is compared as it is written and, if there is one, from another endpoint or agent.
     """
     looked_at(case, bench).conclude()

@@ -57,7 +57,7 @@ States = Mapping[ToolKey, ToolState]
 )  # fmt: skip
 @on(COMBOS, fresh=True, long=True)
 def test_lifting_one_lock_lifts_no_other(bench: Bench) -> None:
-    """A tool under several locks is refused, and listed for those left, until the last is lifted.
+    """A tool under several locks is refused, and listed as the rest allow, until all are lifted.
 
     A tool that has no other lock is the control: inconclusive unless it can be called after
     each unlock. The release of a server from quarantine may approve its tools, and so may an
@@ -157,8 +157,8 @@ def _unlocked(bench: Bench, kind: LockKind, tools: States) -> list[ToolKey]:
 def _compare_calls(bench: Bench, compared: Comparison, locked: States) -> None:
     """Record in `compared` whether calls of tools that are still locked are refused.
 
-    If one is reached although the first of those reached is refused later, all of them are
-    called once more and that result counts.
+    If some are reached, the first of them is called until it is refused, up to the enforce time; if
+    it is, all that were reached are called once more and only that result counts.
     """
     reached = [key for key in locked if bench.call(key).reached]
     if reached and bench.refused(reached[0]):

@@ -96,11 +96,11 @@ YARD = msgspec.structs.replace(
 )  # fmt: skip
 @on(YARD, needs=("indeterminate",))
 def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> None:
-    """A tool is `disabled_unknown`, refused and noted as long as its lock's reason is lost.
+    """While the reason of its lock cannot be looked up, a tool is `disabled_unknown` and refused.
 
-    What config denies keeps its status and its text, withheld texts stay withheld, and no tool is
-    listed twice; afterwards the user lock has its status again.
-    Inconclusive unless the locks of config and the user are proven.
+    Default answers still have the note on it. What config denies keeps its status and its text,
+    withheld texts stay withheld, and no tool is listed twice; afterwards the user lock has its
+    status again. Inconclusive unless the locks of config and the user are proven.
     """
     keys = _proven(bench)
     own = own_texts(bench, keys)
@@ -133,10 +133,11 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
 )  # fmt: skip
 @on(YARD, needs=("indeterminate",))
 def test_rejections_and_counts_tell_of_a_lost_reason_that_it_is_unknown(bench: Bench) -> None:
-    """While reasons are lost, rejections give no other lock's remedy, and config's stay policy.
+    """While reasons cannot be looked up, rejections give no wrong remedy, and config's stay policy.
 
-    A tool whose reason is lost is counted as unknown. Once reasons can be looked up again, the
-    counts are those of before. Inconclusive without a counts block, or if a lock has no effect.
+    A tool whose reason cannot be looked up is counted as unknown. Once reasons can be looked up
+    again, the counts are those of before. Inconclusive without a counts block, or if a lock has no
+    effect.
     """
     keys = _proven(bench)
     bench.require(not bench.armed.unproven, "a lock had no effect", "no_effect")
@@ -215,8 +216,9 @@ def _compare_text(
 ) -> None:
     """Record in `compared` whether the remedy of the tool's status is one that it must not have.
 
-    For an unknown reason the remedy is neutral, for config's it asks for no act of the user.
-    `own` are the target's earlier texts by status. A missing remedy is not judged.
+    For an unknown reason the remedy is neutral, for config's it asks for no act of the user. `own`
+    are the target's earlier texts by status. A missing remedy and those of other statuses are not
+    judged.
     """
     status, pins = answer.status(key), bench.started.target.pins
     config, users = own.get(CONFIG_WORD, set()), own.get("disabled_by_user", set())
@@ -283,8 +285,8 @@ def _compare_rejection(
     """Record in `compared` whether the tool's rejection has a remedy of another lock.
 
     `before` and `lost` are rejections by tool, from before the reasons were lost and from
-    meanwhile. That of a denied tool must ask for no act of the user and, if config comes first
-    and it did before, state operator policy.
+    meanwhile. That of a denied tool must ask for no act of the user; if at most the user locks it
+    too, and its rejection stated operator policy before, it must still do so.
     """
     path, text, state = f"rejection of {key}", lost[key], bench.states[key]
     pins, users = bench.started.target.pins, [before[k] for k in LOST if k in before]

@@ -186,8 +186,8 @@ def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...
 def test_every_combination_of_locks_that_is_revealed_is_noted(bench: Bench) -> None:
     """The note names the flag for each tool that the flag reveals, asked for by name.
 
-    Answers that list a callable tool, or tools that the flag does not reveal, are left out.
-    Inconclusive if there is no other answer, not applicable if all list callable tools.
+    Left out are answers that list a callable tool, and queries that reveal no relevant tool with
+    the flag. Inconclusive if none is left, not applicable if all answers list callable tools.
     """
     answers = owed(bench, [key.tool for key in bench.armed.refused])
 
@@ -224,7 +224,7 @@ def test_the_note_counts_a_tool_once_whatever_locks_it(bench: Bench) -> None:
 @requirement("FR-009.count")
 @on(TWICE)
 def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
-    """Of three matches one has two locks, and two one name; the note counts each tool once.
+    """Of three matches one has two locks, and two share a name; the note counts each tool once.
 
     Tools that do not match are locked as well. Inconclusive unless all three were found while
     callable and are listed as locked, and the note has a number; not applicable if the answer lists

@@ -52,8 +52,8 @@ def _answer(bench: Bench, word: str, flag: object) -> Answer:
 def _needs_flag(bench: Bench, place: str, word: str) -> str:
     """Return the error that a call without the flag gets at that place, if the flag avoids it.
 
-    `place` is a key of the target's conversations; empty if there is no error, or one with the
-    flag as well.
+    `place` is a key of `conversations`, such as an endpoint; empty if there is no error, or one
+    with the flag as well.
     """
     with conversations(bench.started)[place]() as client:
         return needs_flag(client, bench.surface, word)
@@ -176,9 +176,9 @@ def test_no_locked_tool_is_listed_unless_asked_for(bench: Bench, flag: object) -
 @requirement("FR-001.default-off")
 @on(LOCKED, needs=("restart",))
 def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
-    """After a restart, tools whose calls are still refused stay out of callable default entries.
+    """After a restart, no tool whose calls are still refused is listed as callable by default.
 
-    Inconclusive if the target is not ready again, or if no lock is left.
+    The target has the settle time. Inconclusive if it is not ready again, or if no lock is left.
     """
     bench.operator.restart()
     bench.require(bench.ready(FREE), "no tool could be called after the restart")

@@ -289,7 +289,8 @@ def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(benc
 def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named], dict[str, Answer]]:
     """Return two maps by query: callable tools of default answers, and the answers with the flag.
 
-    If these differ, the default answers are asked for again; inconclusive if they have changed.
+    If their callable tools differ, default answers are asked for again; inconclusive if the tools
+    in these have changed.
     """
     default = {query: _callables(bench, query, ABSENT) for query in queries}
     answers = {query: bench.discover(query, include_disabled=True) for query in queries}
@@ -300,7 +301,10 @@ def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named],
 
 
 def _locked_named_in(bench: Bench, answer: Answer) -> int:
-    """Return how many refused tools' words, or else names, the result has, except as an echo."""
+    """Return how many refused tools the result names, by their word or, without one, their name.
+
+    What only repeats the query does not count.
+    """
     text = answer.text_without_echo()
     return sum((bench.tools[key].word or key.tool) in text for key in bench.armed.refused)
 

@@ -78,9 +78,10 @@ def _compare_flagged(view: Bench, compared: Comparison) -> None:
 
 
 def _compare_default(view: Bench, compared: Comparison) -> None:
-    """Record in `compared` what the default answer has: no locked tool, a note if due, its bytes.
+    """Record in `compared` if the default answer hides locked tools, and has its note and bytes.
 
-    The bytes of two queries are compared with those of the same queries with the flag false.
+    The note is due if no callable tool is listed. The bytes of two queries are compared with those
+    of the same queries with the flag false.
     """
     answer, names = view.discover(SHARED), view.surface.members
     path = in_words({"query": SHARED})

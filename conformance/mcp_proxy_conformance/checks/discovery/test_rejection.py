@@ -81,9 +81,9 @@ def test_policy_is_told_before_a_missing_approval(bench: Bench) -> None:
 @requirement("FR-008.config")
 @on(MIXED)
 def test_every_way_of_calling_is_refused_as_operator_policy(bench: Bench) -> None:
-    """Every working call surface refuses a config-denied tool as operator policy.
+    """Every working way of calling (call surface) refuses a config-denied tool as operator policy.
 
-    A surface works if it reaches a callable tool of the same server; inconclusive if none does, or
+    One works if it reaches a callable tool of the same server; inconclusive if none does, or
     if no call of a denied tool was refused.
     """
     denied = bench.locked(config=True)[:1]

@@ -98,7 +98,7 @@ def test_no_locked_entry_repeats_a_remediation_text(bench: Bench) -> None:
 @requirement("FR-005.once")
 @on(MIXED)
 def test_an_answer_has_one_map(bench: Bench) -> None:
-    """No object but the remediation map has a text of it under the text's status.
+    """No second object in an answer maps a status to the remediation map's text for it.
 
     Inconclusive if no answer has a text in its map.
     """
@@ -234,7 +234,8 @@ def test_a_status_with_a_text_of_its_own_is_never_given_that_of_another(bench: B
 def test_every_text_names_the_act_that_lifts_its_lock(bench: Bench) -> None:
     """By the wider word lists, or by its pin, each text conveys the remedy of its status.
 
-    Inconclusive if there is no text, or if one can neither be read nor is pinned.
+    A pin is the class that the target file declares for an exact text. Inconclusive if there is no
+    text, or if one can neither be read nor is pinned.
     """
     outcomes = _judged(bench, bench.armed.refused)
     unread = [text for (_, text), outcome in outcomes.items() if outcome == "unrecognised"]

@@ -115,9 +115,10 @@ def test_withheld_tools_beyond_the_scope_take_no_place_in_the_capped_section(ben
 
 
 def _beside_quarantined(bench: Bench, other: ToolKey, look: Callable[[], int], alone: int) -> int:
-    """Quarantine ward; return what `look` returns, once that is `alone` or the settle time is over.
+    """Quarantine the server ward; return what `look` returns once that is `alone`, or at the end.
 
-    `other` is a tool of ward; inconclusive if a call of it is still reached.
+    The end is that of the settle time. `other` is a tool of ward; inconclusive if a call of it is
+    still reached.
     """
     bench.operator.lock("quarantine", "ward")
     bench.require(bench.refused(other), "the quarantine of ward had no effect", "no_effect")
@@ -160,9 +161,10 @@ def _servers(view: Bench) -> set[str]:
 
 
 def _moved(before: Counts, after: Counts, steady: Iterable[str]) -> dict[str, Any]:
-    """Return the members of `after` that were added, and of `steady` ones those that changed.
+    """Return the members that `after` has beyond `before`, and those of `steady` that changed.
 
-    Their values are the new ones, None for a member that is gone.
+    `steady` are names of members that did not vary before. Values are the new ones, None for a
+    member that is gone.
     """
     names = {*steady, *(after.keys() - before.keys())}
     return {name: after.get(name) for name in names if after.get(name) != before.get(name)}

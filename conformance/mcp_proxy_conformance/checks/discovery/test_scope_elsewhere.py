@@ -55,10 +55,10 @@ each_agent = pytest.mark.parametrize(
 def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, agent: str) -> None:
     """The listing does not name the hidden server and counts none of its locked tools.
 
-    Outside entries no number by status exceeds the agent's own locked tools, and an entry of such a
-    server in structured content has no counts. Not applicable if the listing shows servers beyond
-    the scope; inconclusive if the agent finds no callable tool, or the administrator sees no counts
-    of the hidden server.
+    Outside the servers' entries, no number under a status word exceeds the agent's own locked
+    tools, and an entry of a hidden server in structured content has no counts. Not applicable if
+    the listing shows servers beyond the scope; inconclusive if the agent finds no callable tool, or
+    the administrator sees no counts of the hidden server.
     """
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
@@ -145,7 +145,7 @@ def test_inspecting_a_server_beyond_the_scope_tells_no_counts_of_it(
 @requirement("FR-007.listing", "FR-010.block")
 @on(ALIKE, fresh=True, needs=("agents",))
 def test_who_listed_before_moves_no_listing(bench: Bench) -> None:
-    """Agent and administrator are listed the same servers whoever of them listed first.
+    """Whether agent or administrator lists first does not change what either is listed.
 
     After a lock the agent lists first, after another one the administrator. A server that the
     agent's first listing leaves out stays left out, and the administrator sees counts of each

@@ -113,7 +113,10 @@ def _have_absence_noticed(bench: Bench) -> None:
 
 
 def _is_back(bench: Bench) -> bool:
-    """Refresh forge if possible; return whether its unlocked tool is listed and reached again."""
+    """Refresh forge if possible; return whether its unlocked tool is listed and reached again.
+
+    The tool has the ready time for that.
+    """
     with suppress(AdapterError, Refused, Unsupported):
         bench.operator.refresh("forge")
     return bench.ready(OPEN)
@@ -167,7 +170,7 @@ def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) 
 
 
 def _compare_later(compared: Comparison, bench: Bench, key: ToolKey) -> None:
-    """Record in `compared` whether a tool has its own place once its server is reached again.
+    """Record in `compared` whether a tool has a place of its locks once its server answers again.
 
     The target has the settle time for that.
     """

@@ -16,10 +16,10 @@ MIXED, COMBOS, ALONE = stage("mixed"), stage("combos"), stage("alone")
 @requirement("FR-001.endures")
 @on(MIXED, fresh=True, needs=("soak",))
 def test_what_is_revealed_stays_revealed_while_nothing_changes(bench: Bench) -> None:
-    """After the wait that --soak sets, each tool is callable or has its status as before.
+    """After the wait that --soak sets, each tool has the same place in its answer as before.
 
-    Tools of three stages are asked for by their own queries, with the flag. Inconclusive if it
-    reveals none.
+    A place is a status, `callable` or `absent`. Tools of three stages are asked for by their own
+    queries, with the flag. Inconclusive if it reveals none.
     """
     with ExitStack() as running:
         views, early = [bench], [_settled_statuses(bench)]

@@ -55,7 +55,7 @@ def test_opt_in_calls_leave_nothing_behind_in_the_state_folder(bench: Bench) -> 
 @requirement("FR-012.no-new-state", "FR-013.in-memory")
 @on(SMITHY, needs=("state",), long=True)
 def test_opt_in_calls_leave_no_content_that_default_calls_do_not_leave(bench: Bench) -> None:
-    """Calls with the flag change nothing in existing files and tables that default calls leave.
+    """In files and tables, calls with the flag leave nothing that default calls do not leave.
 
     Nor do they change what is written when the operator acts afterwards. Logs of all calls are left
     to another check. Inconclusive if calls go wrong, or a lock does not show in the folder.
@@ -151,10 +151,10 @@ def _control_write(bench: Bench) -> None:
 
 
 def _left_behind(bench: Bench, flag: Any, *, ended: bool = False) -> set[str]:
-    """Make fifty calls with this form of the flag; return what the state folder contains then.
+    """Make fifty calls with this form of the flag; return the state folder's files and tables then.
 
     With `ended` the program is restarted before that, if it can be, since it may write as it
-    ends. Inconclusive on an error, or if the flag true reveals nothing.
+    ends. Inconclusive if the last answer is an error, or reveals nothing with the flag true.
     """
     for _ in range(CALLS):
         answer = bench.discover("tarnix", include_disabled=flag)

@@ -242,7 +242,8 @@ def _unproven(bench: Bench) -> str:
 def _judged_places(state: ToolState) -> frozenset[str]:
     """Return the places of a tool in that state that are judged here.
 
-    That a tool under a single lock is absent is left to FR-001.
+    These are the statuses, `callable` and `absent`; that a tool under a single lock is absent is
+    left to FR-001.
     """
     return WORDS if state in REVEALS else WORDS | {NOWHERE}
 

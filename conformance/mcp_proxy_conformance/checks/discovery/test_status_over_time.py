@@ -356,7 +356,7 @@ def _due(locked: Mapping[ToolKey, ToolState], offered: Mapping[str, int]) -> Tal
 
 
 def _is_counted(bench: Bench, locked: Mapping[ToolKey, ToolState]) -> bool:
-    """Whether the listing, while all tools are there, counts these as locked in the settle time."""
+    """Whether the listing, with all tools there, counts these as locked within the settle time."""
     due = _due(locked, OFFERED)
     return bench.settled(lambda: _tallies(bench.list().servers), due) == due
 
@@ -413,9 +413,9 @@ def _compare_note(bench: Bench, compared: Comparison) -> None:
 
 
 def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: ToolState) -> bool:
-    """Judge calls and places of a locked tool that is listed again; return if it is refused.
+    """Judge calls and places of a locked tool that is listed again; return whether it is refused.
 
-    Differences become findings of `compared`. Each answer has one entry of it at most. A tool
+    Differences become findings of `compared`. Each answer may have one entry of the tool. A tool
     that the user disabled may be callable again if no answer lists it as locked.
     """
     is_refused = bench.refused(key)
@@ -464,6 +464,6 @@ def _change_until_refused(bench: Bench, key: ToolKey) -> bool:
 
 
 def _refused_after_refresh(bench: Bench, key: ToolKey) -> bool:
-    """Refresh the tool's server; return whether a call is then refused."""
+    """Refresh the tool's server; return whether a call is refused within the enforce time then."""
     bench.operator.refresh(key.server)
     return bench.refused(key)

@@ -27,9 +27,8 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
 ) -> None:
     """The same query, with the flag that the note names, returns tool, status and remedy.
 
-    Without a note that names the flag, or if other matches and withheld tools leave no room for any
-    of these, it is inconclusive; not applicable if callable tools answer every query, so that none
-    is owed.
+    Inconclusive without a note that names the flag, or if in each answer withheld tools take all
+    ten places; not applicable if callable tools answer every query, so that no note is owed.
     """
     led = [q for q in queries if leads_on(bench.discover(q)) and _concerns_a_lock(bench, q)]
     if not led:
@@ -133,7 +132,7 @@ def _parts_present(bench: Bench, answer: Answer, *keys: ToolKey) -> list[str]:
     """Return those of WANTED that the answer has for these tools, in its order.
 
     "tool" needs all of them, or one if the section is full; status and remediation are judged on
-    those that are shown.
+    those that are shown, and count as present if none is.
     """
     statuses = answer.statuses()
     shown = [statuses[key] for key in keys if key in statuses]

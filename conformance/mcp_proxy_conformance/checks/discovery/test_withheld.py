@@ -87,7 +87,7 @@ def test_no_discovery_answer_tells_what_withheld_tools_hold(bench: Bench) -> Non
 @requirement("FR-004.unsearched")
 @on(MIXED)
 def test_no_withheld_text_finds_its_tool(bench: Bench) -> None:
-    """Words of withheld texts reveal their tool only if a word that stands nowhere does, too.
+    """Words of withheld texts reveal their tool only if a word that occurs nowhere does, too.
 
     The words are planted canaries, asked for with the flag at limit 100. Inconclusive if the
     flag reveals no withheld tool by its name.

@@ -68,9 +68,9 @@ def _moved_by_lock(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDiffer
 
 
 def _not_restored(bench: Bench, name: str, locked: ToolKey) -> tuple[ByteDifference, ...]:
-    """Return how a lock and its unlock on the server change the entry's bytes, before and after it.
+    """Return the byte differences of a server's entry before and after a lock on it and its unlock.
 
-    They are compared with those of the same calls without a lock; empty if none differs.
+    Both entries are compared with those of the same calls without a lock; empty if neither differs.
     """
     usual = _entries_around_lock(bench, name, locked, lock=False)
     return differences(usual, _entries_around_lock(bench, name, locked, lock=True)[::2], bench.cut)
