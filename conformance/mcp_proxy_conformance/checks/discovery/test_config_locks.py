@@ -196,8 +196,9 @@ def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[
 def _wrong_remedies(bench: Bench) -> Wrong:
     """Return, by tool and reason, the texts of answers that give a config lock a user's remedy.
 
-    Read are texts of the remediation map and of unusual members of entries. Inconclusive if there
-    are none in the map, or if none is wrong but one cannot be read.
+    Read are texts of the remediation map and of unusual members of entries. One that the target
+    gives for config and user locks alike is not taken for a user's. Inconclusive if there are none
+    in the map, or if none is wrong but one cannot be read.
     """
     texts = _texts_in_discovery(bench)
     bench.require(texts, "no answer had a remediation text for a config lock")

@@ -134,7 +134,7 @@ def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> Non
 
 
 def _lock_and_unlock(bench: Bench, kind: LockKind) -> dict[str, dict[str, Any]]:
-    """Lock and unlock mobel_drop; return the facts of forge's block after each, by what was done.
+    """Lock and unlock mobel_drop; return facts of forge's counts block after each, by act.
 
     They should equal WHILE_LOCKED and AFTERWARDS. Inconclusive if calls do not show the lock,
     or the unlock.
@@ -209,7 +209,7 @@ def _has_block(bench: Bench) -> bool:
 
 
 def _block(bench: Bench) -> dict[str, Any]:
-    """Return two facts of forge's block: whether there is none, and its numbers not integers.
+    """Return two facts of forge's counts block: if there is none, and its numbers not integers.
 
     The keys are those of WHILE_LOCKED. Inconclusive if forge is not listed.
     """

@@ -247,9 +247,10 @@ def test_an_answer_without_a_callable_tool_names_no_locked_one(bench: Bench, fla
 @requirement("FR-002.no-section~words")
 @on(MIXED)
 def test_a_default_answer_uses_no_word_of_the_feature(bench: Bench) -> None:
-    """No member is named like the locked section or the map, and no status is one of the six words.
+    """No member is named like the section of locked tools or the map, no status is one of the six.
 
-    Members are searched at any depth of the answer. Inconclusive if the flag reveals nothing.
+    The map is that of remediations. Members are searched at any depth of the answer. Inconclusive
+    if the flag reveals nothing.
     """
     bench.expect_revealing()
     names = {bench.surface.members.disabled, bench.surface.members.remediation}

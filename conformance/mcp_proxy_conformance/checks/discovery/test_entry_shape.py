@@ -31,8 +31,8 @@ Place = str | tuple[str, str]
 def test_a_locked_entry_has_name_server_description_and_one_status(bench: Bench) -> None:
     """Entries of config- and user-locked tools have four strings, no schema and no remedy.
 
-    No member repeats a text of the answer's map. Inconclusive unless all config-locked tools
-    are revealed, two or more.
+    No member repeats a text of the answer's remediation map. Inconclusive unless all config-locked
+    tools are revealed, two or more.
     """
     answers = every_answer(bench, _vouched(bench))
     _expect_config(bench, [key for key, _ in answers])
@@ -205,7 +205,7 @@ def _faults(answer: Answer, key: ToolKey) -> Iterator[tuple[Place, Any]]:
     """Yield ((tool, kind of fault), what is faulty) for the tool's entry in the answer.
 
     Faulty is a member's name for `missing`, `schema` and `remedy`; its value for `MEMBER is not
-    text`; for `remediation text`, a text of the answer's map that the entry repeats. Without an
+    text`; for `remediation text`, a text of the remediation map that the entry repeats. Without an
     entry all members are missing.
     """
     entry = named(answer, key)

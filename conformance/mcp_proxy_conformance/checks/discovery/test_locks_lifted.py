@@ -172,8 +172,9 @@ def _compare_calls(bench: Bench, compared: Comparison, locked: States) -> None:
 def _compare_entries(bench: Bench, compared: Comparison, locked: States, before: States) -> None:
     """Record in `compared` whether tools that are still locked have places that their locks allow.
 
-    Places that the locks in `before` allow are right as well, unless it is empty. The entry of
-    a tool that waits for approval must not contain its unapproved text.
+    Places are statuses, `callable` or `absent`. Those that the locks in `before` allow are right as
+    well, unless it is empty. The entry of a tool that waits for approval must not contain its
+    unapproved text.
     """
     allowed = {
         key: allowed_statuses(state) | (allowed_statuses(before[key]) if before else set())

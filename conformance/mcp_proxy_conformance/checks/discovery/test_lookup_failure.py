@@ -232,7 +232,10 @@ def _compare_text(
 
 
 def _compare_keys(compared: Comparison, answer: Answer) -> None:
-    """Record in `compared` whether an answer with entries has their statuses as the map's keys."""
+    """Record in `compared` whether the remediation map's keys are the statuses of locked entries.
+
+    An answer without such entries is not judged.
+    """
     if answer.statuses():
         keys = sorted(answer.remediation or {})
         shown = sorted(remediation_keys(map(str, answer.statuses().values())))

@@ -256,8 +256,8 @@ def test_a_refusal_is_flagged_as_an_error(bench: Bench) -> None:
 def _without_policy(bench: Bench, denied: Sequence[ToolKey], way: int = 0) -> dict[str, str]:
     """Return, by tool, the refusals of these denied tools that do not say operator policy.
 
-    `way` is the number of the call surface, from 0. Inconclusive if none is wrong but a text
-    cannot be read.
+    `way` is the number of the declared way of calling tools, from 0. Inconclusive if none is wrong
+    but a text cannot be read.
     """
     readings = read_as_policy(bench, denied, surface=way)
     wrong = [key for key in denied if readings[str(key)] != "conveys"]
@@ -265,7 +265,7 @@ def _without_policy(bench: Bench, denied: Sequence[ToolKey], way: int = 0) -> di
 
 
 def _refusal(key: ToolKey, view: Bench, way: int = 0) -> str:
-    """Call the tool by that view, over the call surface of that number; return the text it gets."""
+    """Call the tool by that view, in the declared way of that number; return the text it gets."""
     return view.call(key, surface=way).text
 
 
@@ -288,10 +288,10 @@ def _locked_otherwise(bench: Bench) -> list[ToolKey]:
 
 
 def _callers(bench: Bench, denied: ToolKey) -> dict[str, tuple[Bench, int]]:
-    """Map a caller's name to (its view of the target, the number of its call surface).
+    """Map a caller's name to (its view of the target, the number of its way of calling tools).
 
-    They are the administrator over the first surface (no name), over one more that works, and
-    in the stateless revision where it is spoken, and one agent of every server. A surface works
+    They are the administrator in the first declared way (no name), in one more that works, and in
+    the stateless revision where it is spoken, and one agent that may see every server. A way works
     if it reaches a callable tool on the server of `denied`.
     """
     free = [k for k in sorted(bench.armed.called) if _free_beside(bench, k, denied)]

@@ -175,8 +175,9 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
 def test_the_note_does_not_count_matches_beyond_the_scope(bench: Bench, agent: str) -> None:
     """For a word shared by both servers, the note counts only tools within the agent's scope.
 
-    Not applicable if the answer lists a callable tool; inconclusive if the note has no number, or
-    too few tools beyond the scope match to tell.
+    The note is wrong if its numbers exceed the agent's own locked tools, and one does not exceed
+    all that match. Not applicable if the answer lists a callable tool; inconclusive if the note has
+    no number, or too few tools beyond the scope match to tell.
     """
     view = scoped(bench, agent)
     queries_beyond(bench, agent)

@@ -128,14 +128,18 @@ def _place(bench: Bench, key: ToolKey) -> str:
 
 
 def _allowed_by_locks(bench: Bench, key: ToolKey) -> frozenset[str]:
-    """Return the places that the tool's locks allow while its server answers."""
+    """Return the places that the tool's locks allow while its server answers.
+
+    Places are statuses, `callable` and `absent`.
+    """
     return allowed_statuses(bench.states[key])
 
 
 def _allowed(bench: Bench, key: ToolKey) -> frozenset[str]:
     """Return the places that a tool may have while forge is out of reach.
 
-    A tool of forge may be unlisted; it may be unknown unless config denies it, without a lookup.
+    Places are statuses, `callable` and `absent`. A tool of forge may be unlisted; it may be unknown
+    unless config denies it, without a lookup.
     """
     if key.server != "forge":
         return _allowed_by_locks(bench, key)
@@ -145,7 +149,10 @@ def _allowed(bench: Bench, key: ToolKey) -> frozenset[str]:
 
 
 def _compare_place(compared: Comparison, bench: Bench, key: ToolKey, place: str) -> None:
-    """Record in `compared` whether a tool's place is allowed while forge is out of reach."""
+    """Record in `compared` whether a tool's place is allowed while forge is out of reach.
+
+    `place` is a status, `callable` or `absent`.
+    """
     state = bench.states[key]
     shown = "FR-004.follows-state" if state.callable else "FR-004.precedence"
     compared.one_of(f"place of {key} while forge is out of reach", place,
@@ -170,9 +177,9 @@ def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) 
 
 
 def _compare_later(compared: Comparison, bench: Bench, key: ToolKey) -> None:
-    """Record in `compared` whether a tool has a place of its locks once its server answers again.
+    """Record in `compared` whether a tool is where its locks allow once its server answers again.
 
-    The target has the settle time for that.
+    It is under a status, callable or absent. The target has the settle time for that.
     """
     own = _allowed_by_locks(bench, key)
     place = bench.until(lambda: _place(bench, key), lambda place: place in own)

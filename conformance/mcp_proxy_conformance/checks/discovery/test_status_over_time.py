@@ -280,7 +280,7 @@ def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> N
 @requirement("FR-004.deterministic~restart")
 @on(LOCKED, needs=("restart",))
 def test_a_status_outlives_a_restart(bench: Bench) -> None:
-    """Tools whose calls are still refused after a restart have the same places as before.
+    """Tools whose calls are still refused after a restart have the same status, or none, as before.
 
     Inconclusive if the flag revealed no locked tool before, a callable one is not reached
     afterwards, or no lock is left.
@@ -302,8 +302,8 @@ def test_a_status_outlives_a_restart(bench: Bench) -> None:
 def _cycle(bench: Bench, kind: LockKind, key: ToolKey, state: ToolState) -> Places:
     """Lock the tool and unlock it; return its places in flagged answers: locked, then unlocked.
 
-    `state` has the lock of that kind alone. Inconclusive if calls do not show the lock, or the
-    unlock.
+    Places are statuses, `callable` or `absent`; `state` has the lock of that kind alone.
+    Inconclusive if calls do not show the lock, or the unlock.
     """
     tools = [key.tool] if kind in (USER, CONFIG) else []
     bench.operator.lock(kind, key.server, tools)
@@ -438,13 +438,17 @@ def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: T
 def _settled_places(
     bench: Bench, key: ToolKey, wanted: frozenset[str] | set[str]
 ) -> frozenset[str]:
-    """Return the tool's places once all are in `wanted`, or the last ones in the settle time."""
+    """Return the tool's places once all are in `wanted`, or the last ones in the settle time.
+
+    Places, in flagged answers, are statuses, `callable` or `absent`.
+    """
     return bench.until(lambda: places(bench, key), lambda now: now <= wanted)
 
 
 def _places_after_unlock(bench: Bench, key: ToolKey) -> frozenset[str]:
     """Return the places of an unlocked tool, after a refresh of its server if that is supported.
 
+    Places are `callable` and `absent`, or statuses that have not gone within the settle time.
     Inconclusive if no call reaches it.
     """
     bench.require(bench.reached(key), "the lock was not lifted")
