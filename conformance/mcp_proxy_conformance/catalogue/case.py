@@ -134,7 +134,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def tools(self) -> frozenset[ToolKey]:
         """Return the tools that `then` names (disabled, withheld, described) or the request calls.
 
-        Without any, the tools of its stage that its query finds; none without a query.
+        Without any, the tools of its stage whose name or query words equal its query; none without
+        a query.
         """
         named = [*(self.then.disabled or ()), *self.then.withheld, *self.then.described]
         named += [self.when.tool] if self.when.tool is not None else []
@@ -179,8 +180,9 @@ def cases() -> tuple[Case, ...]:
 def read_own(path: Path) -> tuple[Case, World]:
     """Read a user's case; return (the case, the world of its stage).
 
-    That is a file STAGE.json beside the case, else the shipped stage of that name. Raises BadCase
-    if one of them cannot be read, or the case names an unknown area or clause.
+    The world is read from STAGE.json beside the case if it exists, else it is the shipped stage of
+    that name. Raises BadCase if case or stage cannot be read, or the case names an unknown area or
+    clause.
     """
     try:
         case = msgspec.json.decode(read_bytes(path), type=Case)
@@ -216,8 +218,8 @@ class OwnCase(NamedTuple):
     def parametrise(self, metafunc: pytest.Metafunc) -> None:
         """Replace the shipped cases of a check by this one, at pytest's collection.
 
-        Only a check changes whose cases are of its area and its kind: discovery, load or
-        relay.
+        Checks whose cases are of another area, or another kind (discovery, load, relay), stay as
+        they are.
         """
         import pytest  # noqa: PLC0415 - as in each_case
 
@@ -244,8 +246,8 @@ def each_case(area: str) -> pytest.MarkDecorator:
 def parameter(case: CitingCase, world: World, needs: tuple[str, ...] = ()) -> Any:
     """Return a case as a pytest parameter, marked with its clauses and its world.
 
-    Needed are the capabilities of its clauses, and `needs`; it runs on a shared target. Raises
-    UnknownClause for a clause that is not in the catalogue.
+    The target must declare the capabilities of the clauses and those in `needs`; the case runs on
+    a shared target. Raises UnknownClause for a clause that is not in the catalogue.
     """
     import pytest  # noqa: PLC0415 - as above
 

@@ -86,8 +86,9 @@ class Grid(
     def rows_of(self, state: tuple[str, ...]) -> frozenset[str]:
         """Return the ids of the rows to which a tool or server in this state belongs.
 
-        A tool with several locks belongs to the rows for several, if any; else those count
-        that have a state with which one of its words begins. Empty if there are none.
+        `state` has a tool's locks or a server's behaviours in words. With several words it belongs
+        to the rows marked `several`, if the grid has any; otherwise to each row that has the
+        beginning of one of the words among its `states`.
         """
         several = [row.id for row in self.rows if row.several]
         if several and len(state) > 1:

@@ -37,9 +37,9 @@ def checks() -> tuple[Check, ...]:
 
 
 def checks_of(discovery: Sequence[Case], loads: Sequence[LoadCase]) -> tuple[Check, ...]:
-    """Return the shipped checks, each with the clauses that it cites if these are all the cases.
+    """Return the shipped checks, each with the clauses that it and its cases among these cite.
 
-    Those of relays are always the shipped ones.
+    Relay cases are always the shipped ones.
     """
     areas: _Areas = {
         "each_case": discovery,
@@ -70,9 +70,10 @@ def checks_in(folder: str) -> tuple[Check, ...]:
 
 
 def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
-    """Return the Check of a parsed function; `areas` are all cases by decorator.
+    """Return the Check of a parsed function; its sentence is the docstring's first paragraph.
 
-    Its sentence is the docstring's first paragraph on one line, "" without one.
+    `areas` maps the names of decorators, such as `each_case`, to all cases of their kind. The
+    sentence is on one line, "" without a docstring.
     """
     sentence = (ast.get_docstring(node) or "").partition("\n\n")[0]
     return Check(
@@ -87,7 +88,7 @@ def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
 def _cited(node: ast.FunctionDef, areas: _Areas) -> list[str]:
     """Return the distinct clauses that a check cites by @requirement or by its cases.
 
-    `areas` are all cases by the decorator that gives them.
+    `areas` maps the names of decorators, such as `each_case`, to all cases of their kind.
     """
     clauses: list[str] = []
     for name, words in _decorated(node):

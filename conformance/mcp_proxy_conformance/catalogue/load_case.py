@@ -89,7 +89,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def is_of_connection(self) -> bool:
-        """Whether the behaviour is a fault of the whole connection: no request is ever reached."""
+        """Whether the behaviour is that of a whole connection (`refused`), not of one request."""
         return self.do in CONNECTION_WORDS
 
     @property
@@ -137,7 +137,7 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def heals(self) -> bool:
-        """Whether the first attempt's fault can clear while the loader keeps its connection."""
+        """Whether the first attempt's behaviour is `healthy`, or can become so at the same URL."""
         return self.script[0].do in HEALABLE
 
 
@@ -266,9 +266,9 @@ def read_own(path: Path) -> LoadCase:
 
 
 def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
-    """Yield each inconsistency of a case as "FAULT; REPAIR"; nothing for a sound one.
+    """Yield each inconsistency of a case in words, mostly as "FAULT; REPAIR"; none if sound.
 
-    They are of ids, outcomes, clauses and scripts.
+    Checked are ids, the servers in `then` and `again`, clauses (by `requirements`) and scripts.
     """
     ids = [server.server_id for server in case.given.servers]
     if len(set(ids)) < len(ids) or set(ids) & set(CONTROLS):
@@ -295,9 +295,11 @@ def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:
 
 
 def _faults_of(behaviour: Behaviour, length: int, ids: list[str]) -> Iterator[str]:
-    """Yield what is wrong with one behaviour: members, other behaviours beside it, its target.
+    """Yield what is wrong with one behaviour of a script, in words.
 
-    `length` is that of its script, `ids` are those of all servers.
+    That is a lacking or superfluous member, others beside a behaviour that must be alone, or an
+    unknown target of a redirect. `length` is the number of behaviours of its script, `ids` are
+    those of all servers.
     """
     needs, may = NEEDS.get(behaviour.do, ()), MAY_HAVE.get(behaviour.do, ())
     has = {name for name in behaviour.__struct_fields__[2:] if getattr(behaviour, name) is not None}

@@ -23,9 +23,9 @@ def fixtures_dir() -> Path:
 
 
 def case_files(kind: str) -> list[Path]:
-    """Return the files of cases of this kind (`discovery`, `resilience` or `fidelity`), by name.
+    """Return the files of cases of a kind: `discovery`, `resilience` (load) or `fidelity` (relay).
 
-    Each is in a folder for its area.
+    They are sorted by file name; each is in a folder for its area.
     """
     return sorted((fixtures_dir() / kind).glob("*/*.json"), key=lambda path: path.name)
 

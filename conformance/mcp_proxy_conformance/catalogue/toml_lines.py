@@ -48,9 +48,10 @@ class TomlLines:
 
     @cached_property
     def places(self) -> dict[Place, int]:
-        """The lines of all tables and members by their places, in document order.
+        """Map each table's and member's place to its line number, from 1 on, in document order.
 
-        A part of a dotted place has the line of its first occurrence.
+        A place is its path of names, with an index after the name of an array of tables. A place
+        that is only the beginning of others has the line of its first occurrence.
         """
         lines: dict[Place, int] = {}
         counts: dict[Place, int] = {}

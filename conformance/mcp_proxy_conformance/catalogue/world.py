@@ -109,7 +109,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the step only asks, calls or restarts, so that no lock or tool changes."""
+        """Whether the step is a query (`ask`), a call or a restart, and changes no lock or tool."""
         return self.ask is not None or self.call is not None or self.restart is not None
 
 
@@ -156,8 +156,9 @@ def tool(
 ) -> tuple[Tool, tuple[LockKind, ...]]:
     """Return (tool, kinds of its locks), as `server` takes them.
 
-    Its word is by default its name's first part, its description the name's parts and the
-    groups; `locked` is one kind or several.
+    `word` is the query word of this tool alone, by default its name up to the first `_`; `groups`
+    are other query words. The default description is the name's parts and the groups. `locked` is
+    one kind of lock or several.
     """
     word = word or name.partition("_")[0]
     text = description or " ".join([*name.split("_"), *groups]).capitalize()
@@ -189,7 +190,8 @@ def world(
 ) -> World:
     """Return a world written in a check: `world(server("forge", tool("list_repos")))`.
 
-    Its steps are those of its servers, in order; as it has no id, it gets a fresh target.
+    `servers` are pairs as `server` returns them; the world's steps are theirs, in order. As it has
+    no id, it gets a fresh target.
     """
     return World(
         servers=tuple(s for s, _ in servers),
@@ -276,8 +278,9 @@ def final(world: World) -> dict[ToolKey, ToolState]:
 def _step(world: World, step: Step, states: dict[ToolKey, ToolState]) -> dict[ToolKey, ToolState]:
     """Return the new states of the tools that a step concerns; {} if it changes nothing.
 
-    An added tool takes over its server's locks; a change counts only for an approved tool of an
-    untrusted server.
+    An added tool is quarantined or switched off with its server, locked by `config` if an
+    operator's list excludes it, and pending on an untrusted server. A change locks only an approved
+    tool of an untrusted server. A lock or unlock without `tools` concerns all of its server.
     """
     if step.add is not None:
         server = world.server(step.server)

@@ -24,8 +24,9 @@ def command_line(
 ) -> tuple[str, str]:
     """Return the two halves of the current command line between which `--check NAME` belongs.
 
-    Options that select checks are left out. Both halves are quoted for a shell; the second is
-    `--` and the arguments, or "". `hidden` is applied to each word, to mask credentials.
+    Options in CHOICES, which select checks or change what is shown, are left out. Both halves are
+    quoted for a shell; the second is `--` and the arguments, or "". `hidden` is applied to each
+    word, to mask credentials.
     """
     before, after = [PROGRAM], list[str]()
     for level in _from_the_top(context):
@@ -44,9 +45,9 @@ def _from_the_top(context: click.Context) -> list[click.Context]:
 
 
 def _from_command_line(context: click.Context) -> Iterator[tuple[click.Parameter, Any]]:
-    """Yield (parameter, value) for what the command line gave, unless it only selects or shows.
+    """Yield (parameter, value) for what was given on the command line to this context's command.
 
-    Flags that are off and empty lists are left out; 0 and "" are not.
+    Left out are parameters in CHOICES, flags that are off, and empty lists; not 0 and "".
     """
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")

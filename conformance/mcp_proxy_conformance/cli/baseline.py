@@ -109,10 +109,10 @@ def record_(
 
 
 def _recorded(kind: str | None, options: dict[str, Any], scratch: Path, of: Kind) -> Recording:
-    """Record the target that the options describe, in the scratch folder; close it.
+    """Record the answers of the target that the options describe; the target is closed afterwards.
 
-    Raises BadTarget, or an error of recording: AdapterError, Unreachable, ProtocolFault,
-    Inconclusive, Misshapen.
+    Its own files are in the scratch folder; `of` is the kind of build. Raises BadTarget, or an
+    error of recording: AdapterError, Unreachable, ProtocolFault, Inconclusive, Misshapen.
     """
     kind, file = target_meant(kind, options["target_file"])
     described = describe(

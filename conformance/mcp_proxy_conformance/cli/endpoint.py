@@ -169,8 +169,9 @@ def _endpoint(
 ) -> Endpoint:
     """Return the Endpoint that the options `inner` describe, completed by the target file.
 
-    Raises BadEndpoint for options that contradict each other or are unusable, BadTarget for the
-    file.
+    `words` is the command line of --stdio, split; `within_s` the time limit of the run in seconds;
+    `secrets` are credentials to hide. Raises BadEndpoint for options that contradict each other or
+    are unusable, BadTarget for the file.
     """
     if bool(inner["url"]) == bool(words):
         raise BadEndpoint(

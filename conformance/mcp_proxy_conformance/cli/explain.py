@@ -82,8 +82,8 @@ def explain(*, wanted: str, every: bool, named: str | None, form: str, out: Path
 def _explanation(wanted: str, within: Profile | None, form: str) -> str:
     """Return the page for an id, for `sentences`, for a protocol or, for "", everything.
 
-    A case is explained as text only, and another form of it ends the program; a protocol has its
-    own form. `within` limits everything to a profile. Raises UnknownClause.
+    A case is explained as text only, and another `form` exits with 2; `sentences` and a protocol
+    ignore `form`. `within` limits everything to a profile. Raises UnknownClause.
     """
     if wanted == "sentences":
         return sentence_page()

@@ -43,10 +43,11 @@ class Inputs:
 
 
 def run_words(inputs: Inputs, *, described: bool) -> list[str]:
-    """Return the arguments of `run` for these inputs; each stays one word, whatever is in it.
+    """Return the arguments of `run` for these inputs, as words for `run` itself, not for a shell.
 
-    `described`: whether a target file is in the working folder. Raises BadInput if they name no
-    target, more than one, or only a part of the profile, or cannot be read.
+    Only `options` and `command` are split at spaces. `described`: whether a target file is in the
+    working folder. Raises BadInput if the inputs name no target and no target file is there, if
+    they name several, select a part of the profile, contradict each other, or cannot be split.
     """
     kind = _kind(inputs)
     described = described or bool(inputs.target_file) or "--target-file" in inputs.options
@@ -117,7 +118,7 @@ def _agree(inputs: Inputs, kind: str | None) -> None:
 
 
 def _whole(words: list[str]) -> list[str]:
-    """Return the options of `run`; raise BadInput for one by which only a part is judged."""
+    """Return the words as they are; raise BadInput if one is an option that selects only a part."""
     for word in words:
         if (option := word.partition("=")[0]) in PARTIAL:
             raise BadInput(

@@ -98,7 +98,7 @@ class Complaining(LazyGroup):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a usage error becomes a Complaint, a full disk ends with exit 2."""
+        """Run the command; a usage error becomes a Complaint, unwritable output (disk) exits 2."""
         with _in_one_sentence():
             try:
                 return super().invoke(ctx)
@@ -112,7 +112,7 @@ class Complaining(LazyGroup):
 def _in_one_sentence() -> Iterator[None]:
     """Raise a Complaint, which names the command's help page, for a usage error in the block.
 
-    The error by which click shows a help page passes.
+    The error by which click shows a help page passes unchanged.
     """
     try:
         yield
@@ -139,7 +139,8 @@ ALARM = getattr(signal, "SIGALRM", None)
 def _interruptible() -> Iterator[None]:
     """Have SIGTERM raise KeyboardInterrupt, as SIGINT does, during the block.
 
-    SIGALRM does nothing meanwhile. Outside of the main thread nothing changes.
+    SIGALRM does nothing meanwhile. Afterwards the former handlers are restored, unless SIGINT is
+    ignored by then. Outside of the main thread nothing changes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -158,7 +159,8 @@ def _interruptible() -> Iterator[None]:
 def _code(command: Callable[[], Any]) -> int:
     """Run a command and return its exit code; print an error of click.
 
-    130 if interrupted, after which further signals are ignored.
+    The code is the number that the command returns, 0 without one, or that of the exception that
+    ended it; 130 if interrupted, after which further signals are ignored.
     """
     try:
         done = command()

@@ -44,7 +44,7 @@ def _names() -> list[str]:
 
 
 def _explained() -> list[str]:
-    """Return the ids of requirements, clauses, and cases of both kinds."""
+    """Return the ids of requirements, clauses, discovery cases and load cases, in this order."""
     from mcp_proxy_conformance.catalogue.case import cases  # noqa: PLC0415
     from mcp_proxy_conformance.catalogue.load_case import load_cases  # noqa: PLC0415
 

@@ -61,10 +61,11 @@ def init(path: Path, report: Path | None) -> None:
 
 
 def _to_choose(report: Path, before: str) -> str:
-    """Return, as TOML comments to append to the text `before`, the report's unread texts.
+    """Return the texts that a report lists as not recognised, as TOML comments to append.
 
-    "" if there are none, or if it ends with them already. Without their table's header if it
-    ends in that table. Raises BadReport.
+    `before` is the text to append to. "" if there are no such texts, or `before` ends with the same
+    comments. The header `[pins]` is left out if that is the last table in `before`. Raises
+    BadReport.
     """
     lines = pins(read_report(report))
     if TABLE.findall(before)[-1:] == ["pins"]:

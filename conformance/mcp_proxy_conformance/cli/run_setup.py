@@ -45,9 +45,10 @@ def known(file: Path | None) -> tuple[Deviation, ...] | int:
 
 
 def softened(report: Report, fail_on: str) -> int:
-    """Return the exit code after --fail-on: with `violated`, 0 for an incomplete run.
+    """Return the report's exit code, but 0 for an incomplete run (4) if `fail_on` is `violated`.
 
-    Not for one that judged no required clause, or that was cut short by its time or its target.
+    The 4 stays if no required clause passed or was waived, or if the run was cut short by its time
+    or its target.
     """
     code: int = report.exit
     ended = report.headline == "incomplete" and not report.complete
@@ -99,9 +100,10 @@ def expect_part(run: Mapping[str, Any], kind: str) -> None:
 def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
     """Return the number of a run's worker processes, as a text; None to run in this process.
 
-    It is that of -n or of the environment. By default a whole run of a proxy or relay has one per
-    processor for the reference, five for the real Go proxy, else two, at most ten; other runs
-    have none. Raises BadTarget if the environment's is not a number from 1 to 9999 or `auto`.
+    It is that of -n; without -n, for a whole run of a proxy or relay, that of the environment's
+    variable, by default `auto`. `auto` is one per processor for the reference, five for mcpproxy,
+    else two, at most ten. Raises BadTarget if the environment's is not a number from 1 to 9999 or
+    `auto`.
     """
     number: str | None = run["processes"]
     chosen = any(run[name] for name in ("check", "case", "only", "quick"))

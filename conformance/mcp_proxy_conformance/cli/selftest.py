@@ -185,9 +185,10 @@ def _refuse_unknown(only: Sequence[str], everything: Sequence[Any], known: Seque
 
 
 def _exit(result: dict[str, Any]) -> int:
-    """Return the exit code of a selftest's document: 1 if anything is wrong, else 0.
+    """Return the exit code of a selftest, from its document: 1 if it is not `good`, else 0.
 
-    If every mutant was unseeable, the target's own if it could not be tried, else 4.
+    But if it is good and every trial except the unchanged target's is unseeable: the exit code of
+    that target's run if this is 2, 3 or 70 (it could not be tried), else 4.
     """
     if not result["good"]:
         return VIOLATED

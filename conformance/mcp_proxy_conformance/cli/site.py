@@ -59,7 +59,10 @@ def site(*, folder: Path, out: Path, check: bool) -> None:
 
 
 def _end_check(unlike: str, out: Path) -> NoReturn:
-    """Print whether the site is that of the folder, and exit with 0 or 1: it never returns."""
+    """Print whether the site in `out` is up to date, and exit: 0 if so, 1 if not.
+
+    `unlike` describes the first difference from the expected site; "" if there is none.
+    """
     if not unlike:
         click.echo(f"{out} is the site of this folder")
         sys.exit(0)

@@ -20,9 +20,10 @@ ROUNDS, PAUSE_S = 20, 0.05
 
 @contextmanager
 def reaped() -> Iterator[None]:
-    """Kill, at the end of the block, every process that was orphaned in it (Linux only).
+    """Kill, at the end of the block, the children that this process gained in it (Linux only).
 
-    They are searched for up to twenty times, until none is left.
+    During the block orphaned descendants become its children. Searches are repeated, with pauses of
+    0.05 s, until none is left, up to twenty times. On other systems nothing is killed.
     """
     if sys.platform != "linux" or not _set(1):
         yield
