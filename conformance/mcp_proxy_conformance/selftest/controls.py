@@ -58,11 +58,12 @@ class Control:
 def _nothing(exits: Sequence[int]) -> Callable[[Verdicts], str]:
     """Return the `misses` of a Control on which no check may pass.
 
-    Its run must end with one of the exit codes `exits`.
+    That is a function from the verdicts of a run to a text on what is wrong, "" if nothing is. The
+    run must also end with one of the exit codes `exits`.
     """
 
     def misses(verdicts: Verdicts) -> str:
-        """Return "N checks pass", else "the run ends with CODE: why"; empty if both are right."""
+        """Return a text if checks pass or, else, if the exit code is wrong; "" if neither is so."""
         if verdicts.passed:
             return f"{verdicts.passed} checks pass"
         return (
@@ -83,7 +84,7 @@ def _exits(code: int) -> Callable[[Verdicts], str]:
 def _deaf(verdicts: Verdicts) -> str:
     """Return how verdicts on a target that ignores the flag are wrong; "" if they are not.
 
-    They are if the exit code is not 1, or a required clause passes that is not in
+    They are wrong if the exit code is not 1, or a required clause passes that is not in
     ASKED_FOR_NOTHING.
     """
     if verdicts.exit != 1:

@@ -37,8 +37,9 @@ def on_the_reference(
 
     `on_row` is called with each finished row, its number from 1 and their total. `orders` (keys
     of `order.WAYS`) are run too, of which "each check alone" with the checks `alone`; `whole`:
-    `wanted` is all trials, so every required check must have killed its listed mutant; `full`:
-    every check is run on every mutant, and checks without a kill get no second attempt alone.
+    `wanted` is all trials, so every required check must have killed its mutant in proofs.toml;
+    `full`: every check is run on every mutant, and a check that did not kill its mutant is not run
+    alone on it once more.
     """
     total = len(wanted) + len(orders)
     skipped, rest = gather.set_aside_optional(wanted)
@@ -69,9 +70,9 @@ def in_front_of(
 ) -> Document:
     """Try a user's target, then wire mutants in front of it, `jobs` at a time; return the document.
 
-    `make` makes a fresh target. A mutant whose clauses the target gives nothing to see of gets
-    a row without being run. With `full` all checks are tried on each mutant, else those of its
-    clauses. Raises NotTried if the target as it is could not be tried.
+    `make` makes a fresh target. A mutant of whose clauses no check passes on the unchanged target
+    is not run, and its row says so. With `full` all checks are tried on each mutant, else those of
+    its clauses. Raises NotTried if the unchanged target could not be tried.
     """
     base = standing(make, folder)
     unseeable, trials = gather.in_front_of(base, wanted)
@@ -122,9 +123,10 @@ def of_rows(
 
 
 def _target(base: Standing) -> Document:
-    """Return the member on the user's target: kind, capabilities, headline and exit code.
+    """Return the document's member `target`, on the run of the user's unchanged target, `base`.
 
-    Its `not_passed` has the check, case and verdict of each result that did not pass.
+    It has the target's kind and capabilities, the run's headline and exit code and, as
+    `not_passed`, check, case and verdict of each result other than a pass.
     """
     target, verdicts = base.make(), base.verdicts
     return {

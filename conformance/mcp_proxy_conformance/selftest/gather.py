@@ -91,10 +91,10 @@ def _counterexample(kind: Kind, changed: Any) -> Trial:
 
 
 def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
-    """Split the trials of wire mutants in front of a user's target, which `base` describes.
+    """Split the trials of wire mutants in front of a user's target, whose unchanged run is `base`.
 
-    Return (rows of the mutants that no check which passes on the target could show, the trials
-    to run, each with its first check).
+    Return (rows, `unseeable`, of mutants of whose clauses no check passes on the unchanged target;
+    the other trials, to be run, each with `base` and its first check).
     """
     unseeable, visible = [], []
     for trial in wanted:
@@ -168,9 +168,10 @@ def unproven(rows: Iterable[MatrixRow], tried: Collection[str] | None = None) ->
 
 
 def duels_of(lazy: Iterable[Check], tried: Sequence[Trial]) -> list[Duel]:
-    """Return a duel for each check: with its listed mutant if that is among the trials `tried`.
+    """Return a Duel for each check: the trials of the mutants on which it is to be run alone.
 
-    Otherwise with up to MOST_DUELS of these mutants that break a clause the check cites.
+    That is its mutant in proofs.toml if `tried` has it, else up to MOST_DUELS mutants of `tried`
+    that break a clause the check cites.
     """
     jobs = []
     for check in lazy:
@@ -188,8 +189,9 @@ def duels_of(lazy: Iterable[Check], tried: Sequence[Trial]) -> list[Duel]:
 def _with_firsts(unplaced: list[Trial], able: Callable[[Trial], list[str]]) -> list[Trial]:
     """Return the trials of mutants, each with the name of the check that is to run first on it.
 
-    `able` names the checks to choose from for a trial: preferred is one listed with the mutant
-    in proofs.toml, then one that is first for few others. Empty if it names none.
+    `able` names the checks to choose from for a trial: only those listed with the mutant in
+    proofs.toml, if any, and of these one that is first for the fewest trials so far. The name is
+    empty if there is none to choose from.
     """
     used: Counter[str] = Counter()
     listed: dict[str, list[str]] = {}

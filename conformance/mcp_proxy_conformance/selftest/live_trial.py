@@ -49,8 +49,8 @@ def started_with_locks(target: Target, scratch: Path) -> Iterator[Started]:
     """Start a target, lock tools of it by config and by user, yield it; end it after the block.
 
     If it declares approval, a tool waits for approval; if quarantine, a server is quarantined.
-    The block begins when the flag reveals the locked tools due, or without them 5 s after the
-    settling time.
+    The block begins when the flag reveals the tools of EXPECTED whose kind of lock the target
+    declares, or if it does not, 5 s after the settling time.
     """
     started = Started(target, WORLD, scratch)
     try:

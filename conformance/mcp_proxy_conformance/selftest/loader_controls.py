@@ -71,11 +71,12 @@ def _program(source: str) -> Callable[[], Target]:
 def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
     """Return the `misses` of a Control on which no required clause may pass.
 
-    Its run must end with one of these exit codes.
+    That is a function from the verdicts of a run to a text on what is wrong, "" if nothing is. The
+    run must also end with one of the exit codes `exits`.
     """
 
     def misses(verdicts: Verdicts) -> str:
-        """Return the required clauses that pass, else "exit CODE: why"; empty if both are right."""
+        """Return a text on required clauses that pass or, without any, a wrong exit code; else ""."""
         firm = {
             clause
             for clause in verdicts.clauses_passed

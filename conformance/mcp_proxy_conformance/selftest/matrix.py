@@ -98,8 +98,9 @@ class Trial:
         """Run the selected checks on the target, with its reports in `place`; return the verdicts.
 
         `narrow`: few checks are selected, so only one target is started ahead and soaks
-        last 1.5 s. Failures are confirmed only behind a base and for variants of loaders
-        and relays; checks that fail on the base are left out.
+        last 1.5 s. Failures are confirmed on a second target only with a `base` (the user's target
+        behind a wire mutant) and for variants of loaders and relays; checks that do not pass on the
+        base are left out.
         """
         target = self.target()
         if narrow:
@@ -232,8 +233,8 @@ def row_of(
 ) -> MatrixRow:
     """Return the row of a trial with the outcome `cell`, as decided by the checks `by`.
 
-    With `verdicts`, unless it was killed, the reason is the first one of a bad result of these
-    checks, else why the run ended so, instead of `reason`.
+    With `verdicts`, unless it was killed, `reason` is not used: the reason is the first one of a
+    bad result of these checks, else why the run ended so ("" in front of a user's target).
     """
     if verdicts is not None and cell != "killed":
         reasons = [
@@ -267,7 +268,7 @@ def _relay(changed: Any) -> Target:
 
 
 def _pins(declared: Any) -> dict[str, frozenset[str]]:
-    """Map each remediation text that a variant pins to all the statuses that it gives it for."""
+    """Map each remediation text that a variant pins to all the statuses for which it gives it."""
     remediation = declared.change.get("remediation", {})
     return {
         text: frozenset({status, *(word for word, own in remediation.items() if own == text)})

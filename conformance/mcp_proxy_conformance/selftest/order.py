@@ -45,9 +45,9 @@ def rows(
 ) -> list[MatrixRow]:
     """Run the checks in each of these ways and once in usual order; return a row for each way.
 
-    `ways` are keys of WAYS, none of which yields an empty list; `alone` are the checks for
-    ALONE. A row is `misbehaved` if verdicts differ from those in the usual order. Each turn
-    runs in a forked process, `at_once` at a time, its report in `folder`.
+    `ways` are keys of WAYS; without any, nothing runs. `alone` are the checks for ALONE, each in a
+    run of its own. A row is `misbehaved` if verdicts differ from those in the usual order. Each
+    run has a forked process, `at_once` at a time, its report in `folder`.
     """
     wanted = [way for way in WAYS if way in set(ways)]
     if not wanted:

@@ -23,10 +23,10 @@ class NotRecorded(RuntimeError):
 
 
 def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
-    """Return the trials; those whose clauses need a recording get the folder of one made now.
+    """Return the trials; those whose clauses need a recording get its folder as `baseline`.
 
-    One is made, in a forked process, of each kind needed, into `folder`. Raises NotRecorded if
-    one could not be made.
+    One recording of the reference is made now for each kind needed, in a forked process, into
+    `folder`. Raises NotRecorded if one could not be made.
     """
     wanted = {trial.changed.id: kind for trial in trials if (kind := _kind(trial)) is not None}
 

@@ -142,7 +142,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _TargetConnection:
-    """A kept connection to the target, opened again if it is lost."""
+    """A kept connection to the target, opened again after a failed request."""
 
     place: _Place
     link: http.client.HTTPConnection | None = field(default=None)
@@ -150,8 +150,8 @@ class _TargetConnection:
     def send(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> Any:
         """Send a request and return the response, its body unread.
 
-        The first request opens the connection; if a request fails in any way, it is sent once
-        more on a new one.
+        The first request opens the connection. If a request gets no response (30 s at most are
+        waited), it is sent once more on a new connection; a second failure is raised.
         """
         if self.link is None:
             self.link = http.client.HTTPConnection(self.place.host, self.place.port, timeout=30)
@@ -288,7 +288,8 @@ def _own_request(
 ) -> Json:
     """Send a mutant's own JSON-RPC request with the client's headers, on a new connection.
 
-    Return the first result in its answer, None without one.
+    Of these, `mcp-method` and `mcp-name` are set to the request's own values. Return the first
+    result in its answer, None without one.
     """
     routed = {"mcp-method": method, "mcp-name": str(params.get("name", ""))}
     sent = {n: routed.get(n.lower(), v) for n, v in headers.items()}

@@ -71,8 +71,8 @@ class Shipped:
     def firm(self, *, asked: bool = False) -> list[Clause]:
         """Return the required clauses of the profiles in `proven`.
 
-        Clauses that a run judges only with an option, such as --soak, only if `asked`; those
-        without a check too.
+        Clauses that a run judges only with an option, such as --soak, and untested ones are left
+        out unless `asked`.
         """
         firm = [clause for clause in self.judged() if clause.level == "required"]
         return [c for c in firm if asked or (c.asked_by is None and not c.untested)]
@@ -156,7 +156,7 @@ def clauses_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
 def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
     """Yield a Gap for each required clause that fewer than two mutants break.
 
-    Clauses judged only with an option are left out.
+    Clauses judged only with an option, and untested ones, are left out.
     """
     broken = Counter(clause for breaks in data.breaks().values() for clause in breaks)
     for clause in data.firm():
@@ -206,8 +206,9 @@ def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
 def interpretations_without_variants(data: Shipped) -> Iterator[Gap]:
     """Yield a Gap for each interpretation or advisory clause that no conforming variant takes.
 
-    Untested clauses and interpretations with `no_variant` are left out, and if that is not `later`,
-    their clauses too.
+    A variant takes what its `takes` lists: it reads these unlike the reference. Left out are
+    untested clauses, interpretations with a reason in `no_variant` and, unless the reason is
+    `later`, the clauses that such an interpretation names.
     """
     taken = {choice for variant in data.variants for choice in variant.takes}
     excused = {

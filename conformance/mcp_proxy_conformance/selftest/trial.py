@@ -87,7 +87,7 @@ def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verd
     """Run a trial's request in this process, without output, and return its verdicts.
 
     The report stays in the folder `out`; FileNotFoundError if the run wrote none. `check_s`:
-    seconds that one check may take; None is the default for a proxy, or for a loader or relay.
+    seconds that one check may take; None is 30 for a proxy, 120 for a loader or relay.
     """
     usual = LONG_S if isinstance(request.subject, (LoaderTarget, RelayTarget)) else SHORT_S
     request = replace(request, out=out)

@@ -62,9 +62,10 @@ class Standing:
         )
 
     def able_to_convict(self, clauses: Iterable[str]) -> list[str]:
-        """Return the checks that could convict a mutant of these clauses: required ones that pass.
+        """Return the names of the checks that could convict a mutant of one of these clauses.
 
-        Only a check that passes on the unchanged target can show what a mutant changed.
+        They are required, judge one of the clauses, and pass on the unchanged target, in at least
+        one case: only such a check can show what a mutant changed.
         """
         wanted = set(clauses)
         able = [
@@ -81,7 +82,7 @@ class Standing:
         return f"no check of its clauses passes on the unchanged target: {reason}"
 
     def doubt(self, clauses: Iterable[str]) -> str:
-        """Return why checks of these clauses may have missed a surviving mutant; empty if nothing.
+        """Return why checks of these clauses may have missed a surviving mutant; "" if they cannot.
 
         It names the worst result on the unchanged target that is not a pass; a not
         applicable one counts only if a capability is not declared.

@@ -62,7 +62,7 @@ def _wordless(x: WireExchange, result: Json) -> Json | None:
 def _recalled(x: WireExchange, result: Json) -> Json | None:
     """Answer a refused call with the tool's last result from before; None if there was none.
 
-    Successful results of upstream tools are remembered, and stay.
+    A successful result of an upstream tool is remembered and passed on unchanged.
     """
     called = x.called
     if called is None:

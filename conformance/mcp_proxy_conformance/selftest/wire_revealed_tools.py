@@ -87,9 +87,9 @@ def _remembered(x: WireExchange, answer: Document) -> Document | None:
 
 
 def _invented(x: WireExchange, answer: Document) -> Document | None:
-    """List the called tool whose name is the query as pending and first, unless it is listed.
+    """Add, as first locked entry and pending, the tool named by the query, if it was called before.
 
-    At most ten entries stay. None (no change) otherwise.
+    The first ten entries stay. None (no change) if no such tool was called, or the answer has it.
     """
     called = x.memory.get("called", {}).get(x.query)
     if called is None or called.tool in str(tools(x, answer)) + str(locked(x, answer)):

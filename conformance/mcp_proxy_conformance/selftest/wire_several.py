@@ -50,9 +50,10 @@ def _locking(x: WireExchange) -> Json | None:
 
 
 def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]:
-    """Return the hook `document` that changes all locked entries but the first, in flagged answers.
+    """Return {"document": hook}; the hook changes all locked entries but the first, with the flag.
 
-    `change` gets the first entry and the one to change, and returns the latter anew.
+    `change` gets the first entry and one of the others, and returns what replaces the other. The
+    hook returns None (no change) for an answer without the flag or with fewer than two entries.
     """
 
     def edit(x: WireExchange, answer: Document) -> Document | None:
@@ -67,14 +68,17 @@ def _several(change: Callable[[Document, Document], Document]) -> dict[str, Any]
 
 
 def _as_first(member: str) -> dict[str, Any]:
-    """Return the hook that copies the first locked entry's value of `member`, if any, to all."""
+    """Return {"document": hook}; the hook copies the first locked entry's `member` to the others.
+
+    Without that member in the first entry, the others stay.
+    """
     return _several(
         lambda first, entry: entry | ({member: first[member]} if member in first else {})
     )
 
 
 def _with_schema(_: Document, entry: Document) -> Document:
-    """Return an entry after the first with an input schema; the first is not used."""
+    """Return a locked entry with an input schema added; the first entry, given too, is not used."""
     return entry | {"inputSchema": wire_entries.SCHEMA}
 
 

@@ -14,9 +14,10 @@ _BRACKET = re.compile(r"[\[\]{}]")
 
 
 def is_plain(sentence: str, *, of_messages: bool = False) -> bool:
-    """Whether the sentence has no Python literal, call or repr outside of quotation marks.
+    """Whether the sentence has no Python literal, call, repr or bracket outside quotation marks.
 
-    One `of_messages` may have objects and lists of JSON.
+    A step in a path, such as `a[0]`, is ignored. `of_messages` allows brackets and braces, since
+    such a sentence may have objects and lists of JSON.
     """
     text = _MEMBER.sub("", _QUOTED.sub("", sentence))
     return not _PYTHON.search(text) and (of_messages or not _BRACKET.search(text))

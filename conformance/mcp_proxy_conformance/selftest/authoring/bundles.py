@@ -11,7 +11,7 @@ SUFFIX = ".schema.json"
 
 
 def bundled(name: str) -> dict[str, Any]:
-    """Return the schema of this name, with each of its `$defs` that is a schema file renewed.
+    """Return a schema by name, each of its `$defs` named as a schema file replaced by that file's.
 
     The copies are bundled likewise and lose their `$schema`; other definitions stay. No file is
     written.

@@ -76,7 +76,7 @@ def _clause(
 def _proved(
     document: Document, at: Place, row: Requirement, known: Corpus
 ) -> Iterator[LintFinding]:
-    """Yield a finding for each clause in the requirement's `proved_by`: unknown or untested."""
+    """Yield a finding for each unknown or untested clause in the requirement's `proved_by`."""
     for name in row.proved_by:
         clause = known.catalogue.clauses.get(name)
         place = (*at, "proved_by")

@@ -124,7 +124,7 @@ class Corpus:
 def corpus(own: Iterable[Document]) -> Corpus:
     """Return the corpus to lint: these documents, and the shipped ones they do not replace.
 
-    Shipped ones that cannot be read are left out.
+    Shipped ones that cannot be parsed are left out.
     """
     mine = {document.key: document for document in own}
     read_already = {document.path.absolute() for document in mine.values()}
@@ -143,7 +143,7 @@ def installed() -> list[Path]:
 def _known(path: Path) -> Document | None:
     """Read a shipped document, without schema validation; it is kept for later calls.
 
-    None if it cannot be read.
+    None if it cannot be parsed or is of no known kind. Raises Unreadable if it cannot be opened.
     """
     document = read(path, whole=False)
     return document if isinstance(document, Document) else None

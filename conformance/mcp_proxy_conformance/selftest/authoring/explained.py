@@ -77,8 +77,8 @@ def explained(clause_id: str, data: Shipped) -> Explained:
 def requirements(wanted: str, within: Profile | None = None) -> tuple[Requirement, ...]:
     """Return the requirement that has the id `wanted`, or a clause of that id; all if it is empty.
 
-    `within` limits only the latter: to those with a clause in this profile, or proved by one.
-    Raises UnknownClause if nothing has that id.
+    If it is empty, `within` limits them to those with a clause in this profile, or proved by one;
+    otherwise `within` is ignored. Raises UnknownClause if nothing has that id.
     """
     rows = catalogue().requirements
     if wanted:

@@ -34,8 +34,8 @@ OF = {
 def gap_findings(known: Corpus) -> Iterator[LintFinding]:
     """Yield a finding for each gap in the proofs that concerns one of the files to lint.
 
-    A gap that no data file defines, as of a mutant, is yielded at a line of Python code, if
-    requirements or interpretations are linted.
+    A gap whose subject, such as a mutant, is defined in no data file is yielded at a line of Python
+    code, if requirements or interpretations are linted.
     """
     of_code = bool(known.of(REQUIREMENTS, own=True) or known.of(INTERPRETATIONS, own=True))
     for gap in shipped.gaps(known.shipped):
@@ -50,8 +50,8 @@ def gap_findings(known: Corpus) -> Iterator[LintFinding]:
 def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]:
     """Yield (document, line) for each place in data files that defines the id `name`.
 
-    `noun` is what it is of, a key of OF; nothing for another. A profile is located at its
-    `interpretations`, a check at `kills` of the proofs.
+    `noun` says what has that id, a key of OF; for any other noun nothing is yielded. A profile is
+    located at its `interpretations`, a check at `kills` of the proofs.
     """
     for kind in OF.get(noun, ()):
         for document in known.of(kind):

@@ -47,7 +47,8 @@ def load_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
 def expectations(case: LoadCase) -> list[tuple[str, LoadServer, Expected, int]]:
     """Return (`then` or `again`, server, expected, number of loads) for each expectation of a case.
 
-    For `again` of a case that heals, it is one load of the healed server, else two of the same.
+    The number is 1 for `then`. For `again` it is 2, counting the first load, with the same server;
+    but 1, with the healed server, if the case heals.
     """
     rows = [("then", server, case.then[server.server_id], 1) for server in case.given.servers]
     again = case.again or {}
@@ -90,8 +91,8 @@ Wrong = Iterator[tuple[tuple[str | int, ...], str, str]]
 def _outcomes(case: LoadCase, requirements: Catalogue) -> Wrong:
     """Yield (place, fault, repair) for each expectation that the source does not allow.
 
-    It must equal what is allowed, or be within it if all clauses are advisory. Also for a
-    second attempt if no clause needs the capability `retries`.
+    It must equal what is allowed, or be within it if all clauses are advisory. Also for each that
+    demands a second attempt although no clause of the case needs the capability `retries`.
     """
     clauses = [requirements.clauses[name] for name in case.clauses]
     convicts = any(clause.level == "required" for clause in clauses)

@@ -63,9 +63,9 @@ def _entry(document: Document, at: Place, basis: Basis, known: Corpus) -> Iterat
 def _names(
     document: Document, at: Place, noun: str, names: Iterable[str], known: Iterable[str]
 ) -> Iterator[LintFinding]:
-    """Yield a finding, at `at` and the name, for each name that is not among the known ones.
+    """Yield a finding for each name that is not among the known ones.
 
-    `noun` says what they name, such as "clause" or "stage".
+    Its place is `at`, followed by the name. `noun` says what they name, such as "clause".
     """
     there = set(known)
     for name in names:

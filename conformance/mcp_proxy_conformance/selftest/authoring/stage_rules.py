@@ -97,8 +97,9 @@ def texts(tool: Tool) -> set[str]:
 def unlike(world: World) -> Iterator[str]:
     """Yield a fault for each query word, server name or canary that is too like another word.
 
-    The other is one of these or a word of a tool's texts; too like means that one contains the
-    other or they are near. Also for each with an ending that stemmers drop.
+    Two of these must not contain each other or be `near`. No other word of a tool's or a changing
+    step's text may contain one of these or, if it has more than three letters, be near to it. Also
+    for each of these with an ending that stemmers drop.
     """
     tools = world.tools().values()
     canaries = [canary for tool in tools for canary in tool.canaries]
