@@ -76,7 +76,7 @@ def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
     """
 
     def misses(verdicts: Verdicts) -> str:
-        """Return a text on required clauses that pass or, without any, a wrong exit code; else ""."""
+        """Return a text if required clauses pass or, else, if the exit code is wrong; "" if not."""
         firm = {
             clause
             for clause in verdicts.clauses_passed
