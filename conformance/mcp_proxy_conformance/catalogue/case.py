@@ -234,7 +234,7 @@ class OwnCase(NamedTuple):
 def each_case(area: str) -> pytest.MarkDecorator:
     """Return a decorator that parametrises a check's `case` with the shipped cases of an area.
 
-    Each runs on its stage, on a shared target; an unknown area has none.
+    Each runs on its stage, on a shared target. For an unknown area there is no case.
     """
     import pytest  # noqa: PLC0415 - checks alone are marked; readers of cases go without
 

@@ -41,7 +41,8 @@ def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:
 def lean(value: Any) -> Any:
     """Return the value as plain data; structs lose the members that have their default value.
 
-    Members that are unset are left out, required ones never; tuples become lists.
+    Members that are UNSET are left out too; a required member stays whatever its value. Tuples
+    become lists.
     """
     if isinstance(value, msgspec.Struct):
         members = {}

@@ -142,7 +142,7 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def healed(server: LoadServer) -> LoadServer:
-    """Return the server with a healthy script if its fault can clear, else the same server."""
+    """Return the server with a healthy script if `server.heals`, else the same server."""
     return (
         msgspec.structs.replace(server, script=(Behaviour(do="healthy"),))
         if server.heals

@@ -39,8 +39,8 @@ def on(
 ) -> Callable[[Check], Check]:
     """Return a decorator that gives a check its world, on a shared or a `fresh` target.
 
-    A world without an id is always fresh. Without the capabilities `needs` the check is not
-    applicable. A `long` check begins early where it can wait beside others.
+    A world without an id is always fresh. On a target without the capabilities `needs` the check is
+    not applicable. `long`: it takes many seconds, so that a run may begin it before other checks.
     """
     import pytest  # noqa: PLC0415 - checks alone are marked; readers of stages go without
 

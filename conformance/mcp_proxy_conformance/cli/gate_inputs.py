@@ -74,7 +74,7 @@ def run_words(inputs: Inputs, *, described: bool) -> list[str]:
 def with_out(words: list[str], out: str) -> list[str]:
     """Return the words with `--out=OUT` before the first `--`, else last.
 
-    There it overrides an earlier one.
+    There it overrides an `--out` that the words have already.
     """
     at = words.index("--") if "--" in words else len(words)
     return [*words[:at], f"--out={out}", *words[at:]]
@@ -101,7 +101,8 @@ def _kind(inputs: Inputs) -> str | None:
 def _agree(inputs: Inputs, kind: str | None) -> None:
     """Raise BadInput for an input that this kind of target does not take.
 
-    Looked at are url, headers, binary and command; None is the kind of a target file.
+    Only url, headers, binary and command are looked at. With None, the kind is that of a target
+    file, and none of them is allowed.
     """
     allowed = {
         "url": ("endpoint",),
@@ -118,7 +119,7 @@ def _agree(inputs: Inputs, kind: str | None) -> None:
 
 
 def _whole(words: list[str]) -> list[str]:
-    """Return the words as they are; raise BadInput if one is an option that selects only a part."""
+    """Return the words unchanged; raise BadInput for an option that leaves out a profile's part."""
     for word in words:
         if (option := word.partition("=")[0]) in PARTIAL:
             raise BadInput(

@@ -117,8 +117,8 @@ class WireExchange:
     def status(self, key: ToolKey) -> str:
         """Ask the target, with the flag, for the lock status of a tool; empty if it is not locked.
 
-        It is that of the first locked entry of the tool's server whose name contains the
-        tool's.
+        One discovery call by the tool's name is sent. The status is that of the first locked entry
+        of the tool's server whose name contains the tool's.
         """
         entries = self.revealing(key.tool).get(self.surface.members.disabled) or []
         matches = [e for e in entries if e.get("server") == key.server and key.tool in e["name"]]

@@ -34,9 +34,9 @@ COUNTEREXAMPLES = ("fault", "wire")
 def trials() -> list[Trial]:
     """Return all trials of the reference, in order: mutants, then variants, then controls.
 
-    Each kind but controls has those of proxies, loaders and relays; mutants of the wire and removal
-    controls are among them. Mutants of relays that break only clauses without a check are left out.
-    Each mutant has the check that runs first on it.
+    Mutants and variants are those of proxies, loaders and relays, with the mutants of the wire
+    after those of proxies; controls are of proxies and loaders. Mutants of relays that break only
+    untested clauses are left out. A mutant's trial has, as `first`, the check that runs first.
     """
     from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415

@@ -95,8 +95,8 @@ def target(
 ) -> Target:
     """Return a reference with a changed policy that ignores locks of `kinds`, in another world.
 
-    `change` maps decisions of its policy to replacements. The suite assumes the unchanged
-    world.
+    `world` maps a check's world to the one that the reference is started in; the suite goes on to
+    assume the former. `change` maps decisions of its policy to replacements.
     """
     from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
 

@@ -31,8 +31,9 @@ def rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:
 def _changed(fault: WireFault, exchange: WireExchange, result: dict[str, Json]) -> Json | None:
     """Return a result as the mutant changes it, maybe in place; None if it does not.
 
-    The hook `result`, if set, alone gets a copy of it; else the text hooks get the text of a
-    `tools/call` with exactly one text item.
+    The hook `result`, if set, gets a copy of it, and the other hooks are not used; else the hooks
+    on texts (`refusal`, `spelled`, `document`) get the text of a `tools/call` with exactly one text
+    item.
     """
     if fault.result is not None:
         return fault.result(exchange, json.loads(json.dumps(result)))

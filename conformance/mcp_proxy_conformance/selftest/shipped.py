@@ -175,9 +175,10 @@ def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
 
 
 def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
-    """Yield a Gap for each required check without a listed mutant, or with one it cannot kill.
+    """Yield a Gap for each check of a required clause without a suitable mutant in proofs.toml.
 
-    It can kill a mutant that breaks a clause it cites. Live checks have a list of their own.
+    Either none is listed for it, or the listed one breaks no clause that the check cites, so that
+    the check cannot kill it. Live checks have a list of their own.
     """
     known, firm = data.breaks(), {clause.id for clause in data.firm()}
     for check in data.checks:

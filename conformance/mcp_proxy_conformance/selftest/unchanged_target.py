@@ -74,7 +74,7 @@ class Standing:
         return list(dict.fromkeys(r["check"] for r in able if wanted & set(r["clauses"])))
 
     def blindness(self, clauses: Iterable[str]) -> str:
-        """Return why no check that cites one of these clauses could convict a mutant; else ""."""
+        """Return why no check of these clauses could convict a mutant: none passes here; or ""."""
         wanted = set(clauses)
         if self.able_to_convict(wanted):
             return ""

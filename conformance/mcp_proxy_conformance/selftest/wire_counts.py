@@ -44,7 +44,7 @@ def _twice(_: WireExchange, block: Block) -> Block:
 
 
 def _counted_as(old: str, new: str) -> WireFault:
-    """Return the mutant that moves the count of the status `old` to that of `new`, added to it."""
+    """Return the mutant that removes the count of the status `old` and adds it to that of `new`."""
 
     def change(_: WireExchange, block: Block) -> Block:
         """Return the block with the count of `old` moved to `new`; unchanged without `old`."""

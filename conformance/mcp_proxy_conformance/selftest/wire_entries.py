@@ -156,7 +156,7 @@ def _undescribed(_: WireExchange, entry: Entry) -> Entry:
 def _remembering(x: WireExchange, answer: Document) -> Document | None:
     """Give quarantined entries the descriptions that tools of their names had while callable.
 
-    Those are remembered from all discovery answers. None (no change) for an answer without
+    Descriptions are remembered from all discovery answers. None (no change) for an answer without
     locked entries.
     """
     if not x.discovers:

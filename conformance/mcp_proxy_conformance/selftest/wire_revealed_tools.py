@@ -69,8 +69,9 @@ def _not_the_first_time(x: WireExchange, answer: Document) -> Document | None:
 def _remembered(x: WireExchange, answer: Document) -> Document | None:
     """Fill the locked section, up to the limit or ten, with locked entries of earlier answers.
 
-    They are of answers to the same agent, and of tools that this answer does not list; texts of
-    their statuses are added. None (no change) if there is no entry at all.
+    The added entries are from answers to the same agent, and of tools that this answer does not
+    list; remediation texts are added for their statuses. None (no change) if there is no entry at
+    all.
     """
     known: dict[str, Json] = x.memory.setdefault(("known", x.agent), {})
     entries = locked(x, answer)

@@ -22,9 +22,9 @@ SEVERAL = 2
 
 
 def _all_as_the_first(x: WireExchange, answer: Document) -> Document | None:
-    """Give all locked entries with a description the description of the first of them.
+    """Give all locked entries with a description the first description among them.
 
-    None (no change) without one.
+    None (no change) if no entry has one.
     """
     entries = locked(x, answer)
     texts = [e["description"] for e in entries if e.get("description")]

@@ -42,7 +42,7 @@ class StagedCase:
 
     @property
     def has_known_query(self) -> bool:
-        """Whether the query is one of the stage's or a tool's name, so its matches are known."""
+        """Whether the query is a query word or tool name of the stage, so its matches are known."""
         query = self.case.when.query
         names = {tool.name for tool in self.world.tools().values()}
         return query is not None and query in {*self.world.queries(), *names}
@@ -111,7 +111,7 @@ def _excuses(case: Case) -> Iterator[str]:
 
 
 def _denied_by_title(case: Case) -> Iterator[str]:
-    """Yield a fault for each status that `then` allows and the title denies: "never as"."""
+    """Yield a fault for each status that `then` allows and the title denies, after "never as"."""
     never = {
         word
         for denied in re.findall(r"\bnever (?:listed )?as ([^.;]*)", case.title)
@@ -258,8 +258,8 @@ def _counts(staged: StagedCase) -> Wrong:
 def _rejections(staged: StagedCase) -> Wrong:
     """Yield (place, fault) if the call of a callable tool is expected to be rejected.
 
-    Also if that of a locked tool is to reach its upstream; nothing without an expected
-    rejection or a tool.
+    Also if the call of a locked tool is expected to reach its upstream. Nothing if the case expects
+    no rejection or calls no tool.
     """
     rejection = staged.case.then.rejection
     if rejection is None or staged.case.when.tool is None:

@@ -41,7 +41,7 @@ class Corpus:
     def of(self, kind: Kind, *, own: bool = False) -> list[Document]:
         """Return the documents of a kind that could be converted to its type, sorted by name.
 
-        With `own`, only those to lint.
+        With `own`, only those to lint, without the shipped ones they are checked with.
         """
         keys = sorted(key for key in self.documents if key[0] == kind.noun)
         documents = [self.documents[key] for key in keys if not own or key in self.own]

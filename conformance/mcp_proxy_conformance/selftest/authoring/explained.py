@@ -51,8 +51,8 @@ class Explained:
 def explained(clause_id: str, data: Shipped) -> Explained:
     """Return a clause with all that cites it; raises UnknownClause.
 
-    Mutants that break it are listed with the checks that proofs.toml has for them; those
-    without any are only counted.
+    Mutants that break it are listed with its checks for which proofs.toml names them; mutants
+    without such a check are only counted.
     """
     clause = catalogue().clause(clause_id)
     checks = tuple(check for check in data.checks if clause_id in check.clauses)

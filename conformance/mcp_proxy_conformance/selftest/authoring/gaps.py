@@ -68,7 +68,10 @@ def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]
 
 
 def _named(document: Document, noun: str, name: str) -> Iterator[tuple[Document, int]]:
-    """Yield (document, line) for each line of a TOML file with that `id` or, for a proof, key."""
+    """Yield (document, line) for each line of a TOML file with `id = "NAME"`.
+
+    If `noun` is "proof", for each line with the key `name` instead.
+    """
     wanted = rf"{re.escape(name)}\s*=" if noun == "proof" else rf'id\s*=\s*"{re.escape(name)}"'
     text = document.path.read_text(encoding="utf-8")
     for number, line in enumerate(text.splitlines(), 1):

@@ -51,11 +51,11 @@ class Linted:
 
 
 def lint(paths: Sequence[Path]) -> Linted:
-    """Lint these files and folders, without any the shipped files; return sorted findings.
+    """Lint files and folders or, if `paths` is empty, the shipped files; return sorted findings.
 
-    Each is judged among the shipped ones, in place of the one of its kind and name. In a
-    folder, files of no known kind are passed over. Raises Unreadable if a path does not exist,
-    may not be read, or holds nothing to lint.
+    Each file is judged together with the shipped ones, in place of the one of its kind and name.
+    In a folder, files of no known kind are passed over. Raises Unreadable if a path does not exist,
+    may not be read, or is a folder without any .json or .toml file.
     """
     chosen = list(_chosen(paths)) if paths else [(path, False) for path in installed()]
     documents: list[Document] = []

@@ -49,7 +49,7 @@ def stage_findings(document: Document) -> Iterator[LintFinding]:
 def _stranger(world: World, step: Step) -> str:
     """Return a fault if the step names an unknown agent, server or tool; else empty.
 
-    Of a step that asks or restarts, only the agent is looked at; a tool that it adds need not
+    Of a query (`ask`) or a restart, only the agent is looked at; a tool that a step adds need not
     exist.
     """
     if step.agent is not None and step.agent not in world.agents:
