@@ -25,8 +25,8 @@ class ToolTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def filled(self, target: ToolKey, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return (tool name, arguments) of a call to `target`: the template with its holes filled.
 
-        Holes are `{server}`, `{tool}`, and `{arguments}` as JSON text or, with `:object`,
-        as an object.
+        Holes are `{server}`, `{tool}`, and `{arguments}` as JSON text; a value that is exactly
+        `{arguments:object}` becomes the object.
         """
         holes = {
             "{server}": target.server,

@@ -85,7 +85,7 @@ def _names(dotted: str) -> Iterator[str]:
 def _numbered(names: tuple[str, ...], counts: dict[Place, int]) -> Place:
     """Return a table's place: its names, each followed by an index if it is an array of tables.
 
-    `counts` are the present indices.
+    `counts` has the index of the latest table of each array so far.
     """
     place: list[str | int] = []
     for depth, name in enumerate(names, 1):

@@ -98,7 +98,7 @@ class Complaining(LazyGroup):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a usage error becomes a Complaint, unwritable output (disk) exits 2."""
+        """Run the command; a usage error becomes a Complaint, a failed write of output exits 2."""
         with _in_one_sentence():
             try:
                 return super().invoke(ctx)

@@ -55,7 +55,7 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
     """Run the checks on the target that the options describe, show progress, print the report.
 
     Return the exit code, after --fail-on. If there is no report, print the reason; the code is then
-    2, 130 if interrupted, or 70.
+    2, 5 for a stale known failure, 130 if interrupted, or 70.
     """
     report = out / "report.json"
     detail = detail_of(options)

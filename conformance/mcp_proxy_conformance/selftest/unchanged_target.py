@@ -74,7 +74,11 @@ class Standing:
         return list(dict.fromkeys(r["check"] for r in able if wanted & set(r["clauses"])))
 
     def blindness(self, clauses: Iterable[str]) -> str:
-        """Return why no check of these clauses could convict a mutant: none passes here; or ""."""
+        """Return why no check of these clauses could convict a mutant; "" if one could.
+
+        One could if it is required and passes on the unchanged target. The reason names the worst
+        result there, if any check of the clauses was run.
+        """
         wanted = set(clauses)
         if self.able_to_convict(wanted):
             return ""
@@ -95,7 +99,8 @@ class Standing:
     def _silent(self, wanted: set[str], *, doubtful: bool = False) -> Iterator[str]:
         """Yield "CHECK, VERDICT: reason" for required results that do not pass, worst first.
 
-        `doubtful` skips those that are not applicable, unless a capability is not declared.
+        Only those of the clauses `wanted`. `doubtful` skips results that are not applicable, unless
+        that is because a capability is not declared.
         """
         for result in sorted(self.verdicts.results, key=lambda r: WORST_FIRST.index(r["verdict"])):
             reason = first_line(result["reason"])

@@ -175,7 +175,8 @@ def _remembering(x: WireExchange, answer: Document) -> Document | None:
 def _with_schema(withheld: bool) -> Callable[[WireExchange, Entry], Entry]:
     """Return an edit that adds an input schema to locked entries: withheld ones, or all others.
 
-    `withheld` chooses those of quarantined and pending tools, whose texts must not be shown.
+    If `withheld`, to those of quarantined and pending tools, whose texts must not be shown; else to
+    the others.
     """
 
     def edit(_: WireExchange, entry: Entry) -> Entry:

@@ -26,9 +26,9 @@ def _page(body: bytes) -> tuple[int, str, bytes] | None:
 
 
 def _trace(body: bytes) -> tuple[int, str, bytes] | None:
-    """Answer a list of at most 10,000 bytes with HTTP 500 and a traceback; None for other bodies.
+    """Answer a body that begins with `[`, as a list does, with HTTP 500 and a traceback.
 
-    The answer is (status, media type, body).
+    The answer is (status, media type, body); None for other bodies, and those over 10,000 bytes.
     """
     if not body.startswith(b"[") or len(body) > DEEP:
         return None

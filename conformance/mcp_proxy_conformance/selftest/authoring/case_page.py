@@ -28,8 +28,8 @@ MOST, NAMED = 40, 5
 def case_page(case: Case | LoadCase) -> Iterator[str]:
     """Yield the lines of the page of a case: id, file, title, source, clauses, input, expectation.
 
-    For a discovery case, also the touched tools with their states by server, at most 40 for each,
-    and the steps of the stage that concern them.
+    For a discovery case, also the tools that it touches with their locks, at most 40 of each
+    server, and the steps of the stage that concern these tools or servers.
     """
     folder = "discovery" if isinstance(case, Case) else "resilience"
     yield f"{case.id}  (fixtures/{folder}/{case.area}/{case.id}.json)"
