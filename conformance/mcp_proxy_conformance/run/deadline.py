@@ -77,8 +77,8 @@ def within(seconds: float | None, alarm: OutOfTime) -> Iterator[None]:
 def postponed() -> Iterator[None]:
     """Postpone an alarm that is due during the block to its end, where it is raised.
 
-    For code of others that would take it for a failure of its own. Outside the main thread, or
-    without an alarm, nothing is done.
+    For third-party code that would take the alarm's exception for a failure of its own. Outside the
+    main thread, or without an alarm, nothing is done.
     """
     ring = signal.getsignal(signal.SIGALRM) if hasattr(signal, "SIGALRM") else None
     if not callable(ring) or threading.current_thread() is not threading.main_thread():

@@ -108,7 +108,7 @@ class Golden:
     def _is_stored(self, body: Body, name: str | None) -> bool:
         """Compare the answer by syrupy, which stores it in an update; return whether it is equal.
 
-        The difference is kept for the report. Raises what syrupy raised, or Inconclusive if
+        `difference` keeps the first difference. Raises what syrupy raised, or Inconclusive if
         nothing usable is stored.
         """
         is_equal = bool(self._snapshot(name=name) == body)
@@ -142,9 +142,10 @@ class Golden:
     def _measured(self, answer: object) -> Body:
         """Send an answer's request several times more, last over another session; return the Body.
 
-        It has the request, the answer with the started target's own literals replaced, and
-        the places that varied, which the bench notes as cut. Raises Inconclusive if a lock
-        is not proven or an answer is an error, TypeError if it is not an answer.
+        It has the request, the answer with texts that differ from start to start of the target,
+        such as its address, replaced by names, and the places that varied, which the bench notes as
+        not compared. Raises Inconclusive if a lock is not proven or an answer is an error,
+        TypeError if `answer` is not an answer.
         """
         assert self._bench is not None
         for key, why in self._bench.armed.unproven.items():

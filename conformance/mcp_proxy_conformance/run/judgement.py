@@ -101,7 +101,7 @@ class Ending:
         return of_sides(self.sides, cited)
 
     def in_words(self) -> str:
-        """Return the sentence on the first finding that names clauses itself, else the reason."""
+        """Return the first line on the ending's findings; the reason if there is none."""
         return next(iter(sentences(self.findings(()))), self.reason)
 
 
@@ -148,7 +148,8 @@ def _ended(check: Callable[[], Any]) -> Ending:
 def _failed(error: Exception) -> Ending:
     """Return an assertion's failing ending; its reason is the first line of the message.
 
-    That of a Breach is the whole message, and it is final.
+    For a Breach, seen in the suite itself, the reason is the whole message, and the ending is
+    final: the check is not repeated.
     """
     final = isinstance(error, Breach)
     reason = str(error) if final else _first_line(error)
@@ -235,9 +236,9 @@ def judge(
 
     A failure or inconclusive ending is tried again until the target's settle time is over, and once
     more if answers were shared with other checks; never if the check changed something on the
-    operator side. A failure counts only if it also fails on the bench of `confirm` (None: at once).
-    An inconclusive call after a failure leaves the failure standing if `confirm` is given or it is
-    a `trial`. Breaches of schemas count in the answers of the last call.
+    operator side. A failure counts only if the check also fails on the bench that `confirm` returns
+    (None: at once). An inconclusive call after a failure leaves the failure standing if `confirm`
+    is given or it is a `trial`. Breaches of schemas count in the answers of the last call.
     """
     started = bench.started
     touched_at, settled = started.last_change, dict[Verdict, float]()
@@ -301,11 +302,11 @@ def with_breaches_of_schemas(
 
 
 def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> Ending:
-    """Return a failure with only the clauses that the second attempt broke too; the rest is open.
+    """Return the failure `ending`, only with the clauses that the `second` attempt broke too.
 
-    Two plain assertions confirm each other whole. If no clause is left, the ending is
-    inconclusive; a second attempt's error is returned instead. `subject` names the target in
-    sentences.
+    Clauses that one attempt alone broke become open. Two assertions without a comparison confirm
+    each other whole. If no clause is left, the ending is inconclusive; a second attempt's error is
+    returned instead. `subject` names the target in sentences.
     """
     if second.verdict == "error":
         return replace(
@@ -354,7 +355,10 @@ def reason_of(ending: Ending, evidence: Sequence[str]) -> str:
 
 
 def with_log(ending: Ending, started: Started) -> Ending:
-    """Return the ending; if it blames the network and the target has ended, with its log's end."""
+    """Return the ending, the log's end added to its reason if the target's end may explain it.
+
+    That is if it blames the network and the target has ended.
+    """
     if ending.blame != "network" or started.adapter.alive():
         return ending
     tail = started.adapter.log().strip()
@@ -379,8 +383,8 @@ class Timeouts:
     def after(self, ending: Ending, *, advisory: bool) -> Outcome | None:
         """Count an ending; at the fifth timeout in a row return the run's outcome, else None.
 
-        Any other ending begins the count again, a timeout already counted does not add to it;
-        checks that do not apply and timeouts of `advisory` ones leave it as it is.
+        A timeout already counted does not add to it; any other ending begins the count again;
+        checks that do not apply, and timeouts of `advisory` checks, leave it as it is.
         """
         if ending.verdict == "not_applicable" or (advisory and ending.blame == "network"):
             return None

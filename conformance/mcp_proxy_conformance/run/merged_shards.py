@@ -141,7 +141,7 @@ def _record(report: Report, state: RunState, seconds: float) -> RunRecord:
 def _command(halves: Any) -> tuple[str, str]:
     """Return the halves of a report's stored command line, before and after `--check NAME`.
 
-    A half that is missing is "", and so are both if it is not a list.
+    A half that is missing is ""; both are if `halves` is not a list.
     """
     given = halves if isinstance(halves, list) else []
     before, after = [*map(str, given), "", ""][:2]
@@ -149,9 +149,11 @@ def _command(halves: Any) -> tuple[str, str]:
 
 
 def _share(report: Report, part: Part) -> Share:
-    """Return a part's results and stages as a Share, by check in the whole run's order.
+    """Return a part's results and stages as a Share: an entry for each check that has any.
 
-    What belongs to no known check comes before all checks.
+    An entry has the check's number in the whole run's order. A stage is put under the first check
+    of its place, whose name it has, or its name without a final number. What belongs to no known
+    check comes before all checks.
     """
     addresses = {address: at for at, address in enumerate(part.order)}
     places = {name: at for at, name in reversed(list(enumerate(part.order.values())))}

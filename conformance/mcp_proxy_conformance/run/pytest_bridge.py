@@ -16,10 +16,11 @@ from mcp_proxy_conformance.verdict.result import Blame, Inconclusive, NotApplica
 
 
 def show_pytest(item: pytest.Item, ending: Ending, run: RunSession) -> object:
-    """Return True for a pass, or for an advisory failure or open verdict, noted in a section.
+    """Return True for a pass, or for an advisory check that failed or is inconclusive.
 
-    Else raise: a skip if it does not apply, a redacted failure if inconclusive or if the
-    subject's output must be redacted, otherwise the ending's own error.
+    Of the latter a report section notes the verdict. Else raise: a skip if the check does not
+    apply, a redacted failure if inconclusive or if the subject's output must be redacted, otherwise
+    the ending's own error.
     """
     advisory = is_advisory(item)
     if ending.verdict == "pass":
@@ -59,8 +60,8 @@ def setup_ending(
     """Return the ending of a check whose fixtures failed, timed out or skipped it.
 
     A failure or unreadable answer is an `error`; a skip is `not_applicable`, for the reason
-    `lacking` if given; the check's own time limit is an error of the adapter; the run's limit is
-    inconclusive.
+    `lacking` if given; the check's own time limit, or pytest's, is an error of the adapter; the
+    run's limit is inconclusive. Other errors are classified as in a check.
     """
     error = excinfo.value
     if isinstance(error, pytest.skip.Exception):

@@ -43,8 +43,8 @@ def select(items: list[pytest.Item], run: RunSession) -> None:
 def files(run: RunSession) -> list[Path]:
     """Return the check files to collect: those with selected checks, or the profile's folders.
 
-    All folders without a choice, or if none matches. Checks that deviations name are collected
-    too, so that their cases are known.
+    All folders if no option chooses checks, or no file matches. Checks that deviations (known
+    failures) name are collected too, so that their cases are known.
     """
     selection, own = run.request.selection, run.subject.own_case
     choices: list[Callable[[Check], bool]] = []
@@ -69,7 +69,7 @@ def files(run: RunSession) -> list[Path]:
 
 
 def share_out(items: list[pytest.Item], run: RunSession) -> None:
-    """Reduce `items` in place to the requested shard; the shard keeps the whole order.
+    """Reduce `items` in place to the requested shard, which records the order of all checks.
 
     It does nothing without a shard.
     """
@@ -114,8 +114,9 @@ def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
 def arrange(items: list[pytest.Item], run: RunSession) -> None:
     """Sort `items` in place: checks without a place, those of fresh worlds, then by shared stage.
 
-    If the subject reuses stages, fresh worlds come after them. Stages keep the order of their first
-    check. The check `first` comes before all others, and `backwards` reverses the whole.
+    If the subject reuses stages, fresh worlds come after them. Early checks (`is_early`) come last.
+    Stages keep the order of their first check. The check `first` comes before all others, and
+    `backwards` reverses the whole.
     """
     selection = run.request.selection
     places = {item: place for item in items if (place := place_of(item)) is not None}
@@ -125,7 +126,10 @@ def arrange(items: list[pytest.Item], run: RunSession) -> None:
             order.setdefault(place.name, len(order))
 
     def rank(item: pytest.Item) -> int:
-        """Return the number by which an item is sorted."""
+        """Return an item's sort key: its stage's index, lower without a place, highest if early.
+
+        Fresh worlds are before all stages or, if the subject reuses stages, after them.
+        """
         if item not in places:
             return -2
         if run.subject.is_early(places[item]):

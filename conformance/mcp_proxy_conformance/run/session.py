@@ -97,7 +97,10 @@ class RunSession:
         return self.began + whole + self.request.soak_s - time.monotonic()
 
     def overdue(self) -> OutOfTime:
-        """Return the exception of the run's time limit; when raised, it hurries the subject."""
+        """Return the exception that ends the run at its time limit.
+
+        The alarm that raises it also has the subject begin to end targets.
+        """
         message = f"the time limit (--timeout) of {self.request.within_s or 0:g} s was reached"
         return OutOfTime(message, of_run=True, meanwhile=self.subject.hurry)
 
@@ -131,7 +134,10 @@ class RunSession:
         self.subject.plan(places, partial_run=bool(self.state.partial))
 
     def begin(self, places: Mapping[pytest.Item, Place]) -> None:
-        """Have the subject begin the checks of early places, without their fixtures."""
+        """Have the subject begin the checks that may run beside others (see `is_early`).
+
+        They get no fixtures: they are called with a bench alone.
+        """
         early = {item: place for item, place in places.items() if self.subject.is_early(place)}
         checks = [
             (place, item.obj) for item, place in early.items() if isinstance(item, pytest.Function)
@@ -197,9 +203,11 @@ class RunSession:
     def conclusion_of(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Conclusion:
         """Return what a check's ending shows of the profile's clauses: broken, open or observed.
 
-        The conclusion is about clauses of the check's own level, required or advisory, and about a
-        broken required clause in any check. If nothing of its clauses was seen, it is not
-        applicable.
+        Clauses of the level of the first cited one count, or the required ones if any of these is
+        broken. A failure is about every such clause that it breaks, cited or not. Without one, open
+        cited clauses make it inconclusive about them. Else a failure, or an ending that leaves only
+        other clauses open, counts as a pass: about the clauses observed, not applicable if there
+        are none. Other verdicts stay.
         """
         judged = {clause for clause in self.profile.clauses if clause not in self.beyond}
         broken = [c for f in ending.findings(cited_clauses) for c in f.clauses if c in judged]
@@ -252,7 +260,7 @@ class RunSession:
     def recorded(self) -> RunRecord:
         """Return the record from which the report is made.
 
-        Seconds and date are those of this moment.
+        Seconds are those until now; the date is that of the run's beginning, in UTC.
         """
         subject, target = self.subject, self.subject.target
         self.state.wire = self.state.wire or subject.wire
@@ -297,8 +305,8 @@ class RunSession:
 def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
     """Return the ending as pytest is to see it, so that it fails no check that the report passes.
 
-    If the conclusion is a pass or not applicable and the ending is not, its verdict and reason
-    are taken, without the error.
+    If the conclusion is a pass or not applicable and the ending is not, the ending gets the
+    conclusion's verdict and reason, and no error.
     """
     if conclusion.verdict in ("pass", "not_applicable") and conclusion.verdict != ending.verdict:
         return replace(ending, verdict=conclusion.verdict, reason=conclusion.reason, error=None)
@@ -306,7 +314,10 @@ def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
 
 
 def _cited(finding: Finding, messages: Collection[str]) -> Finding:
-    """Return the finding with its message's full name in the report, "" if it is not among them."""
+    """Return the finding with its message's full name, `PLACE/ID`, in the report.
+
+    `messages` are the full names; a message that is not among them becomes "".
+    """
     names = {place.rpartition("/")[2]: place for place in messages}
     return msgspec.structs.replace(finding, message=names.get(finding.message, ""))
 

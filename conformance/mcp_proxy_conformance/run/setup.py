@@ -80,8 +80,9 @@ def set_up(request: RunRequest, scratch: str = SCRATCH) -> RunSession:
 def _session(request: RunRequest, scratch: Path) -> RunSession:
     """Make the session of a request: target, profile, clauses, shard and subject.
 
-    It is stopped already if a loader broke. Raises errors of several classes, and
-    pytest.UsageError for a profile of another kind of target, or a shard of an endpoint.
+    It is stopped already if a loader broke when it was asked for its facts. Raises errors of
+    several classes, and pytest.UsageError for a profile of another kind of target, or a shard of an
+    endpoint.
     """
     began = time.monotonic()
     target = _target(request, scratch)
@@ -118,7 +119,8 @@ def _broken(target: Target | None) -> Outcome | None:
 def _default_profile(target: Target | None) -> str:
     """Return the id of the profile that judges the target when none is named; None is an endpoint.
 
-    A loader that lacks a required capability gets the basic profile.
+    A loader that lacks a required capability gets the basic profile, unless it broke when it was
+    asked for its facts.
     """
     if isinstance(target, LoaderTarget):
         is_basic = _lacking(target.capabilities) and not target.broken
@@ -127,7 +129,7 @@ def _default_profile(target: Target | None) -> str:
 
 
 def _lacking(capabilities: Collection[str]) -> list[str]:
-    """Return the capabilities, beyond these, that the default profile of loaders requires."""
+    """Return what the default profile of loaders requires and `capabilities` does not have."""
     return [word for word in profile(OF_LOADER).floor.capabilities if word not in capabilities]
 
 
@@ -175,7 +177,8 @@ def _relay(described: Description) -> RelayTarget:
 def _loader(description: Description, request: RunRequest, scratch: Path) -> Target:
     """Return the described loader as a target; without a command, the bundled reference's.
 
-    Its program is asked for what the description leaves undeclared; remarks name the profile.
+    Its program is asked for what the description leaves undeclared; remarks name the profile. One
+    that breaks when asked is not raised but noted as `broken`, without remarks.
     """
     command = description.command or OWN_LOADER
     within_s = min(FIRST_S, request.within_s or FIRST_S)
@@ -197,7 +200,8 @@ def _loader(description: Description, request: RunRequest, scratch: Path) -> Tar
 def _judged_by(can: Collection[str], asked: str | None) -> Iterator[str]:
     """Yield a sentence on a loader's capabilities and the profile that judges it.
 
-    Capabilities that the default profile needs too are named if no profile was `asked` for.
+    `asked` is the profile that the user named. If there is none, capabilities that the default
+    profile requires and the loader lacks are named too.
     """
     lacking = _lacking(can)
     name = asked or (BASIC if lacking else OF_LOADER)

@@ -62,7 +62,7 @@ INTERRUPTION = pytest.StashKey[Interruption]()
 def heed(config: pytest.Config, *numbers: signal.Signals) -> None:
     """Have these signals raise KeyboardInterrupt, by an Interruption, until pytest's end.
 
-    It is a plugin, registered once for each config. At the end the earlier handlers return,
+    The Interruption is a plugin, one for each config. At the end the earlier handlers are restored,
     unless others have replaced it by then.
     """
     interruption = config.stash.setdefault(INTERRUPTION, Interruption())

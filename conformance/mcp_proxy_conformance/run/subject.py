@@ -73,7 +73,7 @@ class Subject:
         """
 
     def is_early(self, place: Place) -> bool:
-        """Whether the check of a place may wait beside others: it begins first, and is judged last.
+        """Whether a place's check may run in a thread beside others: begun first, judged last.
 
         Here none.
         """
@@ -81,16 +81,19 @@ class Subject:
         return False
 
     def begin(self, checks: Sequence[tuple[Place, Check]]) -> None:
-        """Begin the checks of early places, whose endings `judge` returns; here nothing."""
+        """Begin the checks of early places (see `is_early`); `judge` returns their endings.
+
+        Here nothing.
+        """
 
     def applicable(self, places: Sequence[Place]) -> Sequence[Place]:
         """Return the places that lack no capability or option, in their order."""
         return [place for place in places if self.lacking(place) is None]
 
     def count(self, places: Sequence[Place]) -> None:
-        """Note how many checks use each place, so that its target ends after the last one.
+        """Note how many checks use each place; `places` has one item per check.
 
-        Here nothing.
+        The target of a place ends after its last check. Here nothing.
         """
 
     def soon(self, places: Sequence[Place]) -> None:
@@ -105,7 +108,7 @@ class Subject:
         return beyond(profile, self.target.capabilities)
 
     def not_declared(self, needs: Iterable[str]) -> NotApplicable | None:
-        """Return a NotApplicable that names one of these capabilities not declared, or None."""
+        """Return a NotApplicable for the first of `needs` that is not declared; else None."""
         return not_declared(needs, self.target.capabilities)
 
     def open(self, place: Place) -> Any:
@@ -167,7 +170,7 @@ class Subject:
         """Do what must be done before the report is made; here nothing."""
 
     def hurry(self) -> None:
-        """Begin to end targets that were started ahead, as time is over; here nothing."""
+        """Begin to end targets that were started ahead, as the run's time is over; here nothing."""
 
     def close(self) -> None:
         """End every target and release the target's host; here only the latter."""

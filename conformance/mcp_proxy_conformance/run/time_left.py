@@ -26,7 +26,11 @@ LATE, LATE_S = 2.0, 2.0
 
 
 def kinds(places: Sequence[Place | None]) -> list[Kind]:
-    """Return the kind of each check, by its place and whether it is the first check there."""
+    """Return the kind of each check, by its place and whether it is the first check there.
+
+    `places` has the place of each check in order; all checks without one count as those of one
+    stage.
+    """
     known: set[str] = set()
     kind_of_each: list[Kind] = []
     for place in places:

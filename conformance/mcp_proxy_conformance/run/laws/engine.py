@@ -140,10 +140,10 @@ class Laws(Generic[E]):
     def compared(self, law: str) -> Comparison:
         """Try a law on all examples, confirm its breaches, and return a Comparison.
 
-        It has the confirmed findings and what was observed of unbroken clauses; other
-        broken clauses, and breaches seen only once, are open. `evidence` and `basis` are
-        set. Raises Inconclusive if no example led to what the law is about, or the control
-        failed.
+        It has the confirmed findings and what was observed of unbroken clauses; other broken
+        clauses, and breaches seen only once, are open. `evidence` and `basis` are set. Raises
+        Inconclusive if no example led to what the law is about, or no example could have shown a
+        breach (`expect_control`).
         """
         examples, self.evidence = self._examples, ()
         trials = examples.tried_on_all(law)
@@ -185,10 +185,11 @@ class Laws(Generic[E]):
         self._crew.shutdown(cancel_futures=True)
 
     def _concluded(self, law: str, trials: Sequence[Tried[E]]) -> _Settled:
-        """Confirm and shrink the breaches of a law, once; wait for the result and return it.
+        """Confirm and shrink the breaches of a law; wait for the result and return it.
 
-        Those of other laws known to be broken are begun at the same time, four at once. Without
-        `again` nothing is confirmed: the smallest breach is returned.
+        This is done once: a later call returns the same result. Breaches of other laws known to be
+        broken are begun at the same time, four at once. Without `again` nothing is confirmed: the
+        smallest breach is returned.
         """
         if not self._examples.again:
             return self._as_seen(law, self._wrong(trials))
@@ -216,9 +217,10 @@ class Laws(Generic[E]):
     def _settled(self, law: str, wrong: Sequence[Tried[E]]) -> _Settled:
         """Confirm at most four of these breaking trials, given smallest first, and shrink them.
 
-        After the first confirmed one, only those that break further clauses are looked at.
-        A breach that no repetition showed is `unsteady`, unless the examples are timed, no
-        repetition broke anything, and there is no second breach like it.
+        After the first confirmed one, only those that break further clauses are looked at, and they
+        are shrunk only for a law on single servers. A breach that no repetition showed is
+        `unsteady`, unless the examples are timed, no repetition broke anything, and there is no
+        second breach like it.
         """
         examples, settled, tries, lapses = self._examples, _Settled(), 0, list[str]()
         alone, until = examples.is_of_one(law), 0.0

@@ -24,7 +24,7 @@ T = TypeVar("T")
 def drawn(strategy: SearchStrategy[T], examples: int, seed: int) -> list[T]:
     """Draw up to `examples` values that differ by their repr; the same ones for the same seed.
 
-    An alarm of the run's time limit is raised once they are drawn.
+    An alarm of a time limit that is due meanwhile is raised once they are drawn.
     """
     values: dict[str, T] = {}
 

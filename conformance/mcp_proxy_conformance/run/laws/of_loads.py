@@ -27,8 +27,8 @@ LoadOf = Callable[[LoadCase], Load]
 def generated(examples: int, seed: int, reads: Reads) -> list[LoadCase]:
     """Return the fixed loads of every run, then up to `examples` generated from the seed.
 
-    They expect what a loader that reads failures as `reads` says is allowed to report. Of loads
-    with the same id the last counts.
+    `reads` are the loader's declarations; the reports that each load allows follow from them. Of
+    loads with the same id the last counts, at the place of the first.
     """
     drawn_loads = [built(recipe, reads) for recipe in drawn(recipes(), examples, seed)]
     return list({case.id: case for case in (*tours(reads), *drawn_loads)}.values())
@@ -70,7 +70,10 @@ class GeneratedLoads(Examples[LoadCase]):
         return ()
 
     def tried(self, law: str, examples: Sequence[LoadCase]) -> list[Tried[LoadCase]]:
-        """Begin the loads of these examples all at once, wait for them, return a trial of each."""
+        """Begin the loads of these examples all at once, wait for them, return a trial of each.
+
+        Loads that the law compares with an example are begun too.
+        """
         self._loads.plan([load for case in examples for load in self._of(law, case)])
         return [self._tried(law, case, self._loads.of) for case in examples]
 
@@ -85,10 +88,10 @@ class GeneratedLoads(Examples[LoadCase]):
         return [self._tried(law, example, self._loads.anew) for _ in range(times)]
 
     def _tried(self, law: str, case: LoadCase, of: LoadOf) -> Tried[LoadCase]:
-        """Judge a case by the law, with the loads that `of` makes of it, and return the trial.
+        """Judge a case by the law, with the loads that the law needs of it, and return the trial.
 
-        Nothing is found or observed if a load has no answer that the law needs, or if this
-        machine could not play one of its faults.
+        `of` makes or finds the load of a case, and waits for it. Nothing is found or observed if a
+        load has no answer that the law needs, or if this machine could not play one of its faults.
         """
         compared, several = Comparison(), [of(each) for each in self._of(law, case)]
         readable = all(load.is_answered for load in several) or not LAWS[law].needs_answers
@@ -145,8 +148,8 @@ class GeneratedLoads(Examples[LoadCase]):
     def written(self, law: str, tried: Tried[LoadCase], *, in_time: bool) -> list[str]:
         """Write one load that shows the breach as a case file in the folder `laws`.
 
-        Return the load in words, and how to run it again. But for the law `clears` it is a
-        single load, without `again`. The case is not tried, whatever `in_time` is.
+        Return the load in words, and how to run it again. Except for the law `clears`, it is
+        without a second load (`again`). The case is not tried, whatever `in_time` is.
         """
         del in_time
         clauses = tuple(

@@ -131,9 +131,10 @@ class GeneratedValues(Examples[RelayCase]):
         return case_of(law, value, self._number)
 
     def _tried(self, law: str, case: RelayCase) -> Tried[RelayCase]:
-        """Judge a value by the law and return the trial.
+        """Judge a value by the law, called through the relay and directly; return the trial.
 
-        Nothing is found or observed if the call cannot be judged.
+        The upstreams answer the call as the case says. Nothing is found or observed if the call
+        cannot be judged.
         """
         bench = self._bench()
         bench.relay.answer_as(case)

@@ -55,7 +55,7 @@ class LawOptions:
 def generated(examples: int, seed: int, can: Collection[str]) -> list[Plan]:
     """Return the plans that every run plays, then up to `examples` generated from the seed.
 
-    They need only the capabilities `can`.
+    `can` are the target's capabilities; no plan needs another one.
     """
     return [*tours(can), *(built(recipe, can) for recipe in drawn(recipes(), examples, seed))]
 
@@ -119,7 +119,10 @@ class GeneratedWorlds(Examples[Plan]):
         known = set[str]()
 
         def repeat(job: Future[PlayedWorld]) -> None:
-            """Begin to repeat a world that was played, if no other broke one of its laws."""
+            """Begin to repeat a played world for each law that it is the first to break.
+
+            Nothing is done if playing it failed or the run is over.
+            """
             if self._over or job.cancelled() or job.exception() is not None:
                 return
             for name in [name for name in job.result().broken if name not in known]:
@@ -290,7 +293,7 @@ def _tried(law: str, played: PlayedWorld) -> Tried[Plan]:
 def _breaking(law: str, played: Iterable[PlayedWorld]) -> list[Plan]:
     """Return the plans that break the law and a clause that no smaller one breaks, smallest first.
 
-    They are at most as many as are looked at.
+    They are four at most.
     """
     trials = (_tried(law, world) for world in played if law in world.broken)
     plans, known = list[Plan](), set[str]()

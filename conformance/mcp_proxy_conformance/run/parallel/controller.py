@@ -54,7 +54,10 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         return self._share.places.get(nodeid, nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        """Assign all checks of one place to a worker: the first place in the order for it."""
+        """Assign to a worker all checks of the waiting place that is first in its order.
+
+        The order is `_many_first` if the first failure ends the run, else `_long_first`.
+        """
         turn = self._many_first() if self._fail_fast else self._long_first(node)
         first = next((name for name in turn if name in self.workqueue), None)
         if first is not None:
@@ -100,7 +103,7 @@ class Controller:
     """Role of the process that starts the workers; also a pytest plugin."""
 
     def __init__(self, run: RunSession, config: pytest.Config) -> None:
-        """Make an empty folder for the workers' results; raise UsageError if one is not local.
+        """Make an empty folder for the workers' results; UsageError if a worker is not local.
 
         Unless set, restarts are limited to the number of workers.
         """

@@ -36,7 +36,7 @@ class Alone:
     def begin(self, items: Sequence[pytest.Item]) -> None:
         """Start the first targets ahead, begin early checks, and probe the target.
 
-        Nothing if the run is stopped.
+        Do nothing if the run is stopped already.
         """
         if self.run.state.stopped is not None:
             return

@@ -141,10 +141,11 @@ def _read(lines: Iterable[bytes]) -> Share:
 
 
 def gather(run: RunState, shares: Sequence[Share]) -> frozenset[int]:
-    """Add the shares to the run's state, in the checks' order; return the places of those checks.
+    """Add the shares to the run's state, in the checks' order; return the numbers of these checks.
 
-    A place is a number in that order. A check in two shares counts once, as in the first;
-    namesakes among stages get numbers; ends, shard and wire are merged too.
+    A check's number is its place in the whole run's order. A check in two shares counts once, as in
+    the first. Stages of the same name get numbers, as do the names of their messages. Ends, shard
+    and wire are merged too.
     """
     names, judged = _Names(), set()
     for number, entry in _in_order(shares):

@@ -55,7 +55,10 @@ class Worker:
         self._writer.write(Collected(names, long, self._run.state.shard))
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Note the order of all checks; hand their places to the subject; start nothing."""
+        """Note the order of all checks; start nothing.
+
+        The subject gets their places, so that it ends each target after its last check.
+        """
         self._at = {item: at for at, item in enumerate(items)}
         self._run.count([place for item in items if (place := place_of(item)) is not None])
 

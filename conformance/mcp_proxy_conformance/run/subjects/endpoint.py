@@ -123,9 +123,9 @@ class RunningEndpoint(Subject):
     def probe(self) -> Probed:
         """Open the endpoint and make the first survey, by which every check judges.
 
-        The result stops the run if the endpoint cannot be read, options cannot be sent, or
-        it declares other names; as violated, if its discovery tool neither documents the
-        flag nor reveals a locked tool by it.
+        The result stops the run if the endpoint cannot be read, options cannot be sent, or it
+        declares other names; as violated, if its discovery tool neither documents the flag
+        (`include_disabled`, which asks for locked tools too) nor reveals a locked tool by it.
         """
         endpoint = self.endpoint
         self._budget = Budget(
@@ -171,10 +171,10 @@ class RunningEndpoint(Subject):
             talk.endpoint = self.endpoint
 
     def _survey(self, *, second: bool) -> LiveBench:
-        """Return the bench of the first survey or, if `second`, of one that repeats it; each once.
+        """Return the bench of the first survey or, if `second`, of one that repeats its requests.
 
-        Before the first, tools of a server over stdio are awaited; after it, the tools of
-        --call are called.
+        Each survey is made at the first call for it. Before the first, tools of a server over stdio
+        are awaited; after it, the tools of --call are called.
         """
         bench = self._benches.get(second)
         if bench is None:
@@ -190,7 +190,11 @@ class RunningEndpoint(Subject):
         return bench
 
     def _await_tools(self) -> None:
-        """Wait until a server over stdio lists the same tools twice, or the budget is over."""
+        """Wait until a server over stdio lists the same tools twice in a row.
+
+        Not longer than about four seconds, or than the budget of requests lasts; nothing is raised
+        for either.
+        """
         assert self._offered is not None
         with suppress(OverBudget):  # the survey reports it as well
             main = self._talks[""]
@@ -233,9 +237,9 @@ class RunningEndpoint(Subject):
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
         """Call a check; a failure that compares several answers is confirmed by a second survey.
 
-        It must fail at the same answers or tools, and these may not have moved; otherwise,
-        or if the budget is over, the ending is inconclusive. An endpoint that no longer
-        answers is an error of the network.
+        It must fail again at one of the same answers or tools at least, and none of those in common
+        may differ between the surveys; otherwise, or if the budget is over, the ending is
+        inconclusive. An endpoint that no longer answers is an error of the network.
         """
         ending = self._attempt(check, bench)
         subjects = _subjects(ending)
@@ -301,7 +305,10 @@ class RunningEndpoint(Subject):
 
 
 def _without_the_flag(why: str) -> Probed:
-    """Return a Probed that stops the run as violated, for a target without the flag."""
+    """Return a Probed that stops the run as violated: the target lacks `include_disabled`.
+
+    `why` says so in words, and is the reason of the one failed result.
+    """
     stopped = Outcome("violated", VIOLATED, why)
     return Probed(stopped=stopped, results=(presence.breach(why, PLACE),))
 

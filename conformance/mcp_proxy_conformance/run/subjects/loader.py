@@ -81,11 +81,11 @@ class LoadBench:
     def judged(self, case: LoadCase) -> Comparison:
         """Compare a case's load with what the case allows; return the Comparison, not concluded.
 
-        A case about timeout signatures (texts in a 403 that mean a timeout) is loaded once
-        for each one that the loader declares. Raises NotApplicable if it declares none or
-        one that a server of this case sends, or reads only first pages of tools in a case
-        about later ones; Inconclusive if a case without servers finds the control servers
-        misreported.
+        A case about timeout signatures (texts in a 403 that mean a timeout) is loaded once for each
+        one that the loader declares; a load that is inconclusive leaves the clauses open. Raises
+        NotApplicable if the loader declares no signature or one that a server of this case sends,
+        or reads only first pages of tools in a case about later ones; Inconclusive if a case
+        without servers finds the control servers misreported.
         """
         signatures = self._target.timeout_signatures
         if not (forms := signed(case, signatures)):
@@ -153,7 +153,7 @@ class DrivenLoader(Subject):
 
     @property
     def loads(self) -> Loads:
-        """What makes and holds this run's loads; itself made at first use."""
+        """The pool that makes this run's loads and keeps them; created at first use."""
         if self._loads is None:
             self._loads = Loads(
                 self.target.loader, self._scratch, confirm=self._confirm, at_once=self._at_once
@@ -217,7 +217,11 @@ class DrivenLoader(Subject):
         return Probed()
 
     def _begin(self) -> None:
-        """Begin the planned loads: slowest first, or in order if the run is partial."""
+        """Begin the planned loads: slowest first, or in order if the run is partial.
+
+        Control loads precede them unless it is partial; generated loads follow, if a check needs
+        them.
+        """
         in_order = self._is_partial
         if not in_order:
             self.loads.plan(CONTROL_LOADS)
@@ -248,7 +252,7 @@ class DrivenLoader(Subject):
         return confirmed(ending, second, "the loader")
 
     def _confirm_ahead(self) -> None:
-        """Begin second loads of each planned case that has ended and fails, to go side by side.
+        """Begin second loads of each planned case that has ended and fails; they run side by side.
 
         Cases that have ended are not looked at again.
         """
@@ -266,7 +270,8 @@ class DrivenLoader(Subject):
     def _loads_of(self, case: LoadCase) -> list[LoadCase]:
         """Return the loads by which a case is judged: one for each declared signature, or itself.
 
-        Loads that these are compared with follow.
+        Each of them with malformed connections is followed, at the end, by one without these, with
+        which it is compared.
         """
         forms = [*signed(case, self.target.timeout_signatures).values()]
         twins = [twin for form in forms if (twin := without_malformed(form)) is not None]
@@ -274,7 +279,7 @@ class DrivenLoader(Subject):
 
     @property
     def _second_loads(self) -> Loads:
-        """What makes and holds second loads, which confirm failures; made at first use."""
+        """The pool of second loads, which confirm failures; created at first use."""
         if self._again is None:
             self._again = Loads(self.target.loader, self._scratch / "again", learns=False)
         return self._again

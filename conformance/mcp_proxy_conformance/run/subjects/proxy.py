@@ -145,9 +145,9 @@ class DrivenProxy(Subject):
     def probe(self) -> Probed:
         """Start a small world, look for the feature, note server and wire, and end the target.
 
-        The result stops the run if the target does not start or answer, is wrongly
-        declared, or, as violated, lacks the feature in a clause of the profile. A misshapen
-        answer is left to the checks.
+        The feature is the discovery of locked tools. The result stops the run if the target does
+        not start or answer, is wrongly declared, or, as violated, lacks the feature in a clause of
+        the profile. A misshapen answer is left to the checks.
         """
         try:
             started = Started(self.target, presence.WORLD, self.scratch, keep=self._keep)
@@ -211,8 +211,8 @@ class DrivenProxy(Subject):
     def soon(self, places: Sequence[Place]) -> None:
         """Have the pool start these places' targets ahead, in order; generated worlds excluded.
 
-        A stage of a slow target also gets a second target as a spare, if failures are
-        confirmed.
+        If failures are confirmed and targets have a limited lifetime, each shared stage also gets a
+        second target as a spare.
         """
         first: dict[str, Wanted] = {}
         slow = self._confirm and not math.isinf(self.target.lasts_s)

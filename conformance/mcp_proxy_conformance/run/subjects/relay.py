@@ -49,7 +49,8 @@ class ValueBench:
     def law(self, name: str) -> Comparison:
         """Try the law of this name on the generated values; return a Comparison, not concluded.
 
-        Raises Inconclusive if no value was answered.
+        Raises Inconclusive if no value was answered, NotApplicable if the client's revision lacks
+        what the law is about.
         """
         return self._laws.compared(name)
 
@@ -130,7 +131,8 @@ class DrivenRelay(Subject):
     def probe(self) -> Probed:
         """Start the relay of the first check; note server and wire.
 
-        The result stops the run if it does not start.
+        A server with the upstream's name, which a relay may pass on, is not noted. The result stops
+        the run if the relay does not start.
         """
         try:
             relay = self._relay(self._first.name, self._first)
@@ -145,7 +147,8 @@ class DrivenRelay(Subject):
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
         """Count the checks of each applicable place, and begin to start relays ahead.
 
-        One is started for each data that a server has, and one for each check that waits.
+        First one for the first place and one for each of two early checks; then, while fewer than
+        four wait to be taken, one for each set of upstream data that neither needs.
         """
         del partial_run
         applicable = self.applicable(places)
@@ -160,7 +163,7 @@ class DrivenRelay(Subject):
         self._start_ahead()
 
     def soon(self, places: Sequence[Place]) -> None:
-        """Begin to start relays for these places, unless one in front of the same data is there."""
+        """Begin to start relays for the places whose upstream data no started relay has."""
         for place in places:
             given = given_at(place.world)
             if not any(relay.given is given for relay in self._started.values()):
@@ -171,7 +174,7 @@ class DrivenRelay(Subject):
         return place.fresh and place.long
 
     def begin(self, checks: Sequence[tuple[Place, Check]]) -> None:
-        """Begin these checks in threads, each as soon as a relay has started for it."""
+        """Begin these checks in threads, two at once, each when a relay has started for it."""
         for place, check in checks:
             self._early[place.name] = self._waiting.submit(self._attempted, place, check)
 
@@ -183,7 +186,8 @@ class DrivenRelay(Subject):
     def open(self, place: Place) -> Any:
         """Return a bench on the place's relay, started if needed; AdapterError if it fails to.
 
-        At the place of generated values it is a ValueBench.
+        A check that began early is waited for. A relay that no longer served after the last check
+        is ended first. At the place of generated values it is a ValueBench.
         """
         if place.name in self._early:
             early = self._early[place.name].result()
@@ -201,12 +205,13 @@ class DrivenRelay(Subject):
         return RelayBench(relay)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Call a check; on a relay that others have used, a failure is confirmed on a new one.
+        """Call a check, or take the ending of one that began early; call it again to confirm.
 
-        Any other ending but a pass or not applicable is replaced by that on the new relay, and so
-        is every one of a check that wants a relay of its own. After it, a relay that no longer
-        serves is replaced for the next check. A list of tools that was waited for in vain is not
-        waited for on any other relay.
+        It is called again, on a new relay, unless it passed, is not applicable, final or of a law:
+        at a shared place if failures are confirmed, at a fresh one if its relay had been used
+        before. A failure at a shared place keeps the clauses broken both times; any other ending is
+        replaced by the second. After a list of tools that timed out, none is waited for again. A
+        relay that no longer serves is replaced for the next check.
         """
         early = self._early.pop(place.name, None)
         ending = attempt(partial(check, bench)) if early is None else early.result().ending
@@ -232,7 +237,9 @@ class DrivenRelay(Subject):
     def rests(self, place: Place, ending: Ending) -> Rests:
         """Return the ending with the last messages of the check: four of a pass, else up to 80.
 
-        Those of the direct way are left out. A law has lines on its values instead.
+        Messages of the direct connection to the upstream are left out. If the network is blamed and
+        the relay has ended, the reason gets the end of its log. A law has lines on its values
+        instead.
         """
         if place.name == GENERATED.id and self._laws is not None:
             return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
@@ -268,7 +275,10 @@ class DrivenRelay(Subject):
         self._pool.keep([given for name, given in self._given.items() if self._uses[name] > 0])
 
     def close(self) -> None:
-        """End every relay, and keep their logs beside the report."""
+        """End every relay, and copy their logs beside the report.
+
+        Then remove the scratch folder, unless it is kept.
+        """
         if self._laws is not None:
             self._laws.close()
         for name in [*self._started]:
@@ -287,9 +297,10 @@ class DrivenRelay(Subject):
         return [relay for relay in both if relay is not None]
 
     def _relay(self, name: str, place: Place) -> StartedRelay:
-        """Return the relay kept under this name, taken for the place's world if there is none.
+        """Return the relay kept under this name; without one, take one from the pool for the place.
 
-        A second one is new.
+        That may have served other checks, except for a name of a second relay, which gets a new
+        one. Raises AdapterError if it does not start.
         """
         if name not in self._started:
             relay, is_new = self._pool.take(given_at(place.world), new=name.endswith(SECOND))
@@ -316,14 +327,15 @@ class DrivenRelay(Subject):
         )  # fmt: skip
 
     def _start_ahead(self) -> None:
-        """Begin to start relays in front of the next data for which there is none."""
+        """Begin to start relays for the next sets of upstream data; at most four wait for use."""
         while self._coming and self._pool.ahead < AHEAD:
             self._pool.begin(self._coming.pop(0))
 
     def _attempted(self, place: Place, check: Check) -> Early:
-        """Call an early check on a relay that serves another one then; raises if none starts.
+        """Call an early check on a relay, give that back to the pool, and return how it ended.
 
-        Unless it passes on one that others have used, it is called again on a new one.
+        A check that neither passes nor is not applicable, on a relay that others have used, is
+        called once more, on a new one. Raises AdapterError if no relay starts.
         """
         for new in (False, True):
             relay, is_new = self._pool.take(given_at(place.world), new=new)
