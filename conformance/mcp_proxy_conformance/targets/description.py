@@ -129,7 +129,7 @@ def description_of_loader(members: Mapping[str, Any], place: str) -> Description
     """Return the description of a loader with what its hello declares; other members are left out.
 
     Raises:
-        BadTarget: One of them is unusable; the message names `place`.
+        BadTarget: A declared member is unusable; the message names `place`.
     """
     declared = {name: members[name] for name in DECLARED_BY_LOADERS if name in members}
     described = _converted({"kind": "loader"} | declared, place)
@@ -140,7 +140,8 @@ def description_of_loader(members: Mapping[str, Any], place: str) -> Description
 def completed(described: Description, declared: Description) -> Description:
     """Return a loader's description with what it leaves out taken from `declared`.
 
-    That is its name, version, capabilities, tool prefix and timeout signatures; nothing else.
+    That is its name, version, capabilities, tool prefix and timeout signatures; nothing else. An
+    empty list of capabilities counts as given.
     """
     return msgspec.structs.replace(
         described,
@@ -284,7 +285,7 @@ def _check(described: Description, place: str) -> None:
     """Raise BadTarget if the description contradicts itself, or lacks what its kind needs.
 
     That is an unknown capability or pinned status, a text pinned for both kinds of lock, a NUL, a
-    missing command or binary, or what the checks of loaders and surfaces find.
+    missing command or binary, or what the checks of relays, loaders and surfaces find.
     """
     known = OF_LOADERS if described.kind == "loader" else CAPABILITIES
     for word in described.capabilities or ():
@@ -318,9 +319,11 @@ def _check(described: Description, place: str) -> None:
 
 
 def _check_relay(described: Description, place: str) -> None:
-    """Raise BadTarget for a relay whose command names no upstream, or `relay` in another kind.
+    """Raise BadTarget for unusable facts of a relay, or for `relay` in another kind.
 
-    The message begins with `place`.
+    Its command must name an upstream and, over HTTP+SSE, a port; `several` a second upstream;
+    `clients`, if any, are two different tokens or more, of 12 characters at least. The message
+    begins with `place`.
     """
     if described.kind != "relay":
         if described.relay is not None:

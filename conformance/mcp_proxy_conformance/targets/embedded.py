@@ -141,10 +141,10 @@ class EmbeddedHost:
 
 
 def embedded(changed: ChangedProxy, **members: Any) -> Target:
-    """Return a target of kind `reference` whose proxies, all changed so, run in this process.
+    """Return a target of kind `reference`; its proxies run in this process, changed by `changed`.
 
     Their event loop runs from now until the target's `close`. `members` override those of Target.
-    Over stdio it is a program of its own.
+    Over stdio each is a program of its own.
     """
     host = EmbeddedHost(changed)
     command = (sys.executable, "-m", "mcp_proxy_mutants.over_stdio", changed.id)

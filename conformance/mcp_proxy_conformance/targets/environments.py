@@ -138,7 +138,7 @@ def _make(folder: Path, environment: Environment) -> None:
 
 
 def _move(made: Path, place: Path) -> None:
-    """Rename the folder `made` to `place`; if another process has made one there, leave both.
+    """Rename the folder `made` to `place`; if another process has made that, leave both.
 
     Raises OSError if it cannot be renamed for another reason.
     """

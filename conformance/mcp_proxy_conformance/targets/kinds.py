@@ -35,7 +35,7 @@ UNSEEN = frozenset({"inspect", "counter", "indeterminate"})
 
 
 def target_of(described: Description) -> Target:
-    """Return the Target of a description, whose members override those of its kind.
+    """Return the Target of a description, which may override the members of its kind.
 
     Raises BadTarget for a loader or a missing program.
     """
@@ -75,7 +75,7 @@ class Knowledge:
 def knowledge_in(file: Path | None) -> Knowledge:
     """Return what a target file says of a running endpoint, the defaults for None.
 
-    A file without a surface has that of its kind. Raises BadTarget.
+    A file without a surface has the default surface of its kind. Raises BadTarget.
     """
     if file is None:
         return Knowledge()

@@ -198,11 +198,11 @@ class OperatorAdapter:
         return self._access()
 
     def lock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
-        """Set a lock, by the config file (kind config) or by the REST API; first wait until quiet.
+        """Set a lock, by the config file (kind config) or by the REST API.
 
-        Return new access only after a restart, else None. Raises Refused if the API refuses, or if
-        it would empty an allow list that then locks nothing; AdapterError for kind approval or an
-        error of the API.
+        First wait until the program can take an action. Return new access only after a restart,
+        else None. Raises Refused if the API refuses, or if it would empty an allow list that then
+        locks nothing; AdapterError for kind approval or an error of the API.
         """
         self._wait_until_quiet()
         if kind == "config":
@@ -227,8 +227,8 @@ class OperatorAdapter:
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str]) -> Access | None:
         """Remove a lock or approve tools, by the config file or the REST API.
 
-        First wait until quiet. Return new access only after a restart, else None. Raises Refused or
-        AdapterError, as the API answers.
+        First wait until the program can take an action. Return new access only after a restart,
+        else None. Raises Refused or AdapterError, as the API answers.
         """
         self._wait_until_quiet()
         if kind == "config":
@@ -260,8 +260,8 @@ class OperatorAdapter:
     def refresh(self, server: str) -> Access | None:
         """Request that a server's tools are listed again; a listing in progress may swallow that.
 
-        None is returned: access does not change. Raises Refused or AdapterError, as the API
-        answers.
+        First wait until the program can take an action. None is returned: access does not change.
+        Raises Refused or AdapterError, as the API answers.
         """
         self._wait_until_quiet()
         self._api.server(server, "discover-tools")
@@ -386,7 +386,7 @@ class OperatorAdapter:
         return self._host.start(arguments, env=self._environment(), log=log)
 
     def _write_config(self) -> Access | None:
-        """Write the file, and its copy for stdio if there is one.
+        """Write the file, and its copy for stdio if there is one; the next action may have to wait.
 
         A program that shows that it has not taken the file up is restarted. Return the new access
         after a restart, else None.
@@ -420,10 +420,9 @@ class OperatorAdapter:
         shutil.copyfile(self._folder / CONFIG, self._folder / STDIO_CONFIG)
 
     def _wait_until_quiet(self) -> None:
-        """Wait until the program can take an action; the first time, approve servers.
+        """Wait until the program can take an action; the first time, approve untrusted tools.
 
-        Both only for a program whose launch wants it: tools of untrusted servers are approved. An
-        approval that fails is ignored.
+        Both only for a program whose launch wants it. An approval that fails is ignored.
         """
         early = self._quiet_until - time.monotonic()
         if early > 0:

@@ -95,9 +95,10 @@ class Pool(Generic[P]):
         self._last: float | None = None
 
     def plan(self, wanted: Sequence[Wanted]) -> None:
-        """Set the wanted targets, in order of first request, and begin to start the first.
+        """Replace the queue by the wanted targets, in order of first request; begin to start some.
 
-        Targets that are already made stay; nothing is waited for.
+        As many as the limits allow are begun. Targets that are already made stay; nothing is waited
+        for.
         """
         self._queue = [each for each in wanted if each.place not in self._made]
         self._wanted |= {each.place: each for each in wanted}
@@ -106,8 +107,9 @@ class Pool(Generic[P]):
     def get(self, place: str, world: World, *, shared: bool = True) -> Ready[P]:
         """Return the target of a place, waiting until it is prepared; begin further ones.
 
-        One that was not planned is started now. One older than the target's `lasts_s` is replaced,
-        a `shared` one only if it has locks that fade; any other even if it is 4 s younger.
+        One that was not planned is started now. One older than the target's `lasts_s` (4 s less
+        unless it is `shared`) is replaced, except for a shared one without locks that fade, and if
+        a new one would be too old once it is prepared.
 
         Raises:
             AdapterError: It did not start, or not within 120 s.
@@ -163,10 +165,11 @@ class Pool(Generic[P]):
         return max(0, wanted.at - self._requested) * self._pace
 
     def _lasts_s(self, ready: Ready[P], *, shared: bool) -> float:
-        """Return the age up to which a target is used, 4 s less than it lasts unless it is shared.
+        """Return the age in seconds up to which a target is used, by `lasts_s` of its kind.
 
-        It is infinite for a shared one without locks that fade, or if a new one takes so long to
-        prepare that it would be too old as well.
+        It is 4 s less for one that is not shared. It is infinite for a shared one without locks
+        that fade, if `fading` names such kinds, and if a new one takes so long to prepare that it
+        would be too old as well.
         """
         fading, locks = self._target.fading, {step.lock for step in ready.started.world.steps}
         if shared and fading is not None and not fading & locks:
@@ -241,9 +244,10 @@ class Pool(Generic[P]):
             started.close()
 
     def _start_ahead(self) -> None:
-        """Renew targets, then begin to start queued ones, as many as allowed.
+        """Begin to replace targets soon too old, then to start queued ones, as many as allowed.
 
-        Short-lived ones are started at most 15 s before their estimated use.
+        No queued one is begun while `target.ahead` are being started or more than `target.ahead`
+        exist. Short-lived ones are started at most 15 s before their estimated use.
         """
         self._renew()
         early = math.inf if math.isinf(self._target.lasts_s) else EARLY_S

@@ -93,7 +93,7 @@ class RelayTarget(Target):
 
     @property
     def transport(self) -> Transport:
-        """How its client speaks to it: as declared or, if no word has a port, over stdio."""
+        """How its client speaks to it: as declared or, if its command has no port, over stdio."""
         return self.facts.transport if any(PORT in word for word in self.command) else "stdio"
 
     @property
@@ -126,7 +126,8 @@ def relay_target(
 ) -> RelayTarget:
     """Return the target of a relay's command line, or of the bundled relay if that is empty.
 
-    `members` replace members of RelayTarget, such as `ready_s`.
+    The bundled relay has the tokens of two clients. `members` replace members of RelayTarget, such
+    as `ready_s`.
     """
 
     def none() -> Any:
@@ -146,8 +147,8 @@ def command_line(target: RelayTarget, first: Reached, second: Reached | None = N
     """Return a relay's command line and URL, with placeholders filled in and a free loopback port.
 
     It is that of several upstreams if there is a second one. A word that is `{upstream}` becomes
-    the words of that command line; within a word, it becomes one text, quoted as for a shell. A
-    relay without a port gets no URL.
+    the words of the upstream's command line; within a word, it becomes one text, quoted as for a
+    shell. A relay without a port gets no URL.
     """
     command = target.command if second is None else target.of_several
     port = str(free_port()) if any(PORT in word for word in command) else ""

@@ -276,7 +276,7 @@ class Started:
         return self.settled_from + self.target.settle_s
 
     def moved(self, access: Access | None) -> None:
-        """Note an operator action that was made now, and drop cached answers.
+        """Note an operator action made now: the settle time begins, cached answers are dropped.
 
         With a new access, the clients are closed too: requests open new ones.
         """
@@ -346,8 +346,8 @@ class Started:
     def out_of_reach(self, server: str) -> Iterator[None]:
         """Have an upstream refuse every connection during the block; ask the target to refresh.
 
-        A refresh that fails is ignored. The upstream serves again afterwards; AdapterError if its
-        address is taken. Both changes count as operator actions.
+        The refresh (listing the tools again) may fail. The upstream serves again afterwards;
+        AdapterError if its address is taken. Both changes count as operator actions.
         """
         upstream = self.servers[server]
         self.upstreams.remove(upstream)
@@ -379,7 +379,7 @@ class Started:
     def change_upstream(self, step: Step) -> None:
         """Apply an `add` or `change` step at the upstream, without notifying the target.
 
-        Answers that were shared are dropped; any other step changes nothing.
+        Cached answers are dropped; any other step changes nothing at the upstream.
         """
         self.answers.clear()
         upstream = self.servers[step.server]
@@ -393,7 +393,7 @@ class Started:
     def remove_upstream_tool(self, key: ToolKey) -> None:
         """Have a tool's upstream no longer list it, without notifying the target.
 
-        Answers that were shared are dropped.
+        Cached answers are dropped.
         """
         self.answers.clear()
         self.servers[key.server].remove_tool(key.tool)

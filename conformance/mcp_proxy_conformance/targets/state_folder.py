@@ -61,7 +61,7 @@ def things(folder: Path) -> set[str]:
 
 
 def masked(path: Path, folder: Path) -> str:
-    """Return a file's path within the folder, with each (hexadecimal) number in it masked by 0."""
+    """Return a file's path within the folder, with 0 for each number in it, also hexadecimal."""
     return re.sub(r"[0-9a-f]*[0-9][0-9a-f]*", "0", str(path.relative_to(folder)))
 
 
@@ -87,10 +87,10 @@ def marks(folder: Path) -> Marks:
 
 
 def keep_logs(folder: Path, out: Path, redactor: Redactor) -> None:
-    """Copy a target's output, redacted, from its folder, of any NAME, to `OUT/logs/NAME`.
+    """Copy `FOLDER/target/*.log` and `*.out`, a target's output, redacted, to `OUT/logs/NAME`.
 
-    Of a long file the beginning and the end are kept. Empty files, those that cannot be copied, and
-    symbolic links, which may lead out of the folder, are skipped.
+    NAME is that of the folder. Of a long file the beginning and the end are kept. Empty files,
+    those that cannot be copied, and symbolic links, which may lead out of the folder, are skipped.
     """
     printed = folder / "target"
     for path in sorted(printed.glob("*")) if not printed.is_symlink() else ():

@@ -68,10 +68,10 @@ Places = dict[str, Stored]
 
 
 def stored(folder: Path, traces: Traces) -> Places:
-    """Map each place in a target's state folder to its content; find these traces in it.
+    """Map each place in a target's state folder to its digest and the names of `traces` in it.
 
-    Places of the same masked name are one. The suite's own files of the target's output, and bytes
-    beyond the limits, are left out.
+    A place is a file or a database column; places of the same masked name are one. The suite's own
+    files of the target's output, and bytes beyond the limits, are left out.
     """
     places: dict[str, list[Stored]] = {}
     left = MOST_ALL
@@ -131,7 +131,8 @@ def _joined(parts: list[Stored]) -> Stored:
 def _contents(path: Path, raw: bytes) -> Iterator[tuple[str, bytes, bool]]:
     """Yield ("", a file's bytes, whether their digest counts), then any database columns.
 
-    The bytes of a database and of SQLite's temporary files do not count.
+    The digest of a database's own bytes, and of SQLite's temporary files, does not count; a
+    column's does. What cannot be read of a database is left out.
     """
     is_database = raw.startswith(SQLITE)
     yield "", raw, not (is_database or path.name.endswith(BESIDE))
@@ -184,7 +185,10 @@ def _traces_in(content: bytes, traces: Traces) -> frozenset[str]:
 
 
 def _unpacked(content: bytes) -> Iterator[bytes]:
-    """Yield the decompressed content, once and up to 32 MiB; nothing if it is not compressed."""
+    """Yield the content with one layer of compression removed, up to 32 MiB.
+
+    Nothing is yielded if it is not compressed or cannot be decompressed.
+    """
     for magic, reader in PACKED.items():
         if content.startswith(magic):
             with contextlib.suppress(zlib.error, OSError, EOFError, lzma.LZMAError):

@@ -139,7 +139,7 @@ class DrivenProxy(Subject):
 
     @property
     def stages(self) -> Sequence[CitedStage]:
-        """The records of all started stages, with present credentials."""
+        """The records of all started stages, with their credentials as of now."""
         return [record.cited() for record in self._records.values()]
 
     def probe(self) -> Probed:

@@ -68,7 +68,7 @@ UNLOCKED = CitedLocks(called=[], refused=[], skipped={}, unproven={})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Early:
-    """The end of a check that began early, its relay, and its part of that one's transcript."""
+    """The ending of a check that began early, its relay, and its part of the relay's transcript."""
 
     ending: Ending
     relay: StartedRelay
