@@ -75,9 +75,9 @@ class Ending:
     states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
-        """Return a failure's findings, with known lock states; empty for any other verdict.
+        """Return a failure's findings, with the locks of tools in them; empty for other verdicts.
 
-        Those of a plain assertion are given all the clauses `cited`.
+        Those of an assertion without a comparison are given all the clauses `cited`.
         """
         if self.verdict != "fail":
             return ()

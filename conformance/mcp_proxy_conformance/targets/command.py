@@ -231,7 +231,7 @@ class CommandAdapter:
         return count
 
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
-        """Have the program make the reason of these tools' locks undeterminable, or restore it.
+        """Have the program make these tools' lock reasons undeterminable; restore them unless `on`.
 
         Return the new access, None if unchanged. Raises Refused, Unsupported or AdapterError.
         """

@@ -284,8 +284,9 @@ def _parts(annotation: Any) -> list[Any]:
 def _check(described: Description, place: str) -> None:
     """Raise BadTarget if the description contradicts itself, or lacks what its kind needs.
 
-    That is an unknown capability or pinned status, a text pinned for both kinds of lock, a NUL, a
-    missing command or binary, or what the checks of relays, loaders and surfaces find.
+    That is an unknown capability or pinned status, a text pinned for `disabled_by_config` and
+    another status, a NUL, a missing command or binary, or what the checks of relays, loaders and
+    surfaces find.
     """
     known = OF_LOADERS if described.kind == "loader" else CAPABILITIES
     for word in described.capabilities or ():

@@ -104,7 +104,7 @@ def _pins(described: Description) -> dict[str, frozenset[str]]:
 
 
 def _narrowed(target: Target) -> Target:
-    """Return the target, with its first endpoint and call only unless it has direct_endpoints."""
+    """Return the target with its first endpoint and call only, unless it has `direct_endpoints`."""
     if "direct_endpoints" in target.capabilities:
         return target
     surface = target.surface
@@ -160,7 +160,7 @@ def _mcpproxy(path: str) -> Target:
 
 
 def _command(command: tuple[str, ...]) -> Target:
-    """Return the target of a user's adapter program, with the least capabilities."""
+    """Return the target of a user's adapter program, with the capabilities config and user."""
     return Target(
         kind="command",
         make=partial(CommandAdapter, command),

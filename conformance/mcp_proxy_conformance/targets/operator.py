@@ -92,7 +92,7 @@ class OperatorConfig:
     def switch(self, server: str, member: str, *, to: bool) -> None:
         """Record a setting made over the REST API, so that the next whole file has it too.
 
-        `member` is that of the server's entry, e.g. `enabled`; the file is not written.
+        `member` names a member of the server's entry, e.g. `enabled`; the file is not written.
         """
         self._servers[server][member] = to
 
@@ -304,7 +304,7 @@ class OperatorAdapter:
         return self._process.tail() if self._process else ""
 
     def stop(self) -> None:
-        """Kill the program and its process group, if it was started; what it keeps is lost."""
+        """Kill the program and its process group by SIGKILL, if it was started."""
         if self._process is not None:
             self._process.end(at_once=True)
 

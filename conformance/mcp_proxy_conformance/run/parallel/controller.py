@@ -82,7 +82,7 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         return (GENERATED.id, *(long if assigned and not waits else ()), *others, *long)
 
     def _reschedule(self, node: WorkerController) -> None:
-        """Assign places to a worker until two of its checks wait, none is left, or it ends."""
+        """Assign places to a worker until two of its checks wait, no place is left or it ends."""
         super()._reschedule(node)
         while self.workqueue and not node.shutting_down:
             if self._pending_of(self.assigned_work[node]) >= LEAST:

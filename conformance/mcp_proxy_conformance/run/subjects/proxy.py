@@ -52,7 +52,7 @@ class StageRecord:
     ready: Ready[Armed]
 
     def cited(self) -> CitedStage:
-        """Return the stage as a report cites it: locks, proven or why not; present credentials."""
+        """Return the stage as a report cites it: locks, proven or why not; current credentials."""
         armed, access = self.ready.prepared, self.ready.started.access
         return CitedStage(
             place=self.place,

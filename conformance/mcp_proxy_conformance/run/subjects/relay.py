@@ -266,7 +266,11 @@ class DrivenRelay(Subject):
         return self._cited
 
     def done_with(self, place: Place) -> None:
-        """Count down a place's checks; after the last one its relays serve others, or end."""
+        """Count down a place's checks; after the last one its relays go back to the pool.
+
+        The pool ends those whose upstream data no remaining place needs; others serve further
+        places.
+        """
         self._uses[place.name] -= 1
         if self._uses[place.name] > 0:
             return
@@ -316,7 +320,10 @@ class DrivenRelay(Subject):
         return self._started[name]
 
     def _cite(self, place: Place, relay: StartedRelay, *, is_new: bool) -> None:
-        """Note that a place has a relay, and how long its start took, if it is new."""
+        """Add the record of a place's relay for the report, with the seconds of its start if new.
+
+        From a place's second relay on, the record's own name has a number.
+        """
         number = sum(cited.name == place.name for cited in self._cited) + 1
         self._cited.append(
             CitedStage(
