@@ -82,10 +82,10 @@ class Golden:
     def __eq__(self, answer: object) -> bool:
         """Whether the answer equals the stored one in all bytes but those that vary by themselves.
 
-        To find these, its request is sent several times more. In an update the first call returns
-        True and keeps the answer; the second call, on another target, stores it. Raises
-        Inconclusive if no usable answer is stored, if the answer is an error or if a lock is not
-        proven; TypeError for anything but an answer.
+        To find these, its request is sent twice more. In an update the first call returns True and
+        keeps the answer; the second call, on another target, stores it. Raises Inconclusive if no
+        usable answer is stored, if the answer is an error or if a lock is not proven; TypeError for
+        anything but an answer.
         """
         name, self._name = self._name, None
         key, self._count = name or self._count, self._count + 1
@@ -140,12 +140,13 @@ class Golden:
         return stored
 
     def _measured(self, answer: object) -> Body:
-        """Send an answer's request several times more, last over another session; return the Body.
+        """Send an answer's request twice more, last over another session; return the Body.
 
         It has the request, the answer with texts that differ from start to start of the target,
         such as its address, replaced by names, and the places that varied, which the bench notes as
-        not compared. Raises Inconclusive if a lock is not proven or an answer is an error,
-        TypeError if `answer` is not an answer.
+        not compared. A call that stores waits for the next second before the last request, so that
+        clocks show. Raises Inconclusive if a lock is not proven or an answer is an error, TypeError
+        if `answer` is not an answer.
         """
         assert self._bench is not None
         for key, why in self._bench.armed.unproven.items():

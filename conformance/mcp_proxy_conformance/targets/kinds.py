@@ -37,7 +37,8 @@ UNSEEN = frozenset({"inspect", "counter", "indeterminate"})
 def target_of(described: Description) -> Target:
     """Return the Target of a description, which may override the members of its kind.
 
-    Raises BadTarget for a loader or a missing program.
+    Without the capability `direct_endpoints` it has only the first endpoint and call of its
+    surface. Raises BadTarget for a loader or a missing program.
     """
     if described.kind == "loader":
         raise BadTarget("only `run loader` judges a target of kind 'loader'; use that command")

@@ -206,8 +206,8 @@ class Controller:
     def end(self) -> Report:
         """Gather the workers' results, write and return the report, end the subject, tidy up.
 
-        Lost workers become a fault of the run if checks are missing and nothing else ended
-        it.
+        Lost workers become a fault of the run if checks are missing and nothing else ended it. An
+        end of workers that this process brought about itself does not count as an interruption.
         """
         run, state = self._run, self._run.state
         if self._reason:
