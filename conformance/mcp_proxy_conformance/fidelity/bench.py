@@ -90,15 +90,15 @@ class RelayBench:
     def needs_http(self) -> None:
         """Raise NotApplicable unless the relay has reached its upstream over HTTP.
 
-        Ask `served` before, so that it has reached it at all.
+        Call `served` before: it raises too while nothing has reached the upstream.
         """
         if not self.reaches_by_http:
             raise NotApplicable("the relay reaches its upstream over stdio")
 
     def listing(self) -> Listing:
-        """Return the tools that the relay lists; Inconclusive, for one reason, if it is unreadable.
+        """Return the tools that the relay lists, on all pages, asked for once.
 
-        Raises Unreachable without an answer.
+        Raises Inconclusive if the list is invalid, Unreachable without an answer.
         """
         try:
             return self.through.listing()
@@ -112,10 +112,10 @@ class RelayBench:
             ) from None
 
     def needs_tool(self, name: str, wire: Wire = "handshake") -> None:
-        """Raise Inconclusive unless the relay lists that tool of the server, which a check calls.
+        """Raise Inconclusive unless the relay lists the tool that the server calls `name`.
 
-        A tool that it declares to leave out is not listed either. For a client of 2026-07-28 the
-        first page counts, once `served` has been asked.
+        For the handshake era all pages count. For `stateless` only the first page counts, as
+        `served`, which must be called before, has noted it.
         """
         names = self.listing().names if wire == "handshake" else self.relay.listed.get(wire, ())
         if self.through.name_of(name) not in names:
@@ -128,15 +128,15 @@ class RelayBench:
             )
 
     def needs_clients(self) -> None:
-        """Raise NotApplicable if the relay serves over stdio, where each has one client."""
+        """Raise NotApplicable if the relay serves over stdio, where it can have one client only."""
         if self.relay.target.transport == "stdio":
             raise NotApplicable("a relay over stdio has one client")
 
     def needs_stateless(self) -> None:
         """Raise NotApplicable unless the relay serves 2026-07-28 to its clients.
 
-        It is asked by `server/discover`, once, if it serves over streamable HTTP; the reason has
-        the answer.
+        It is asked by `server/discover`, once, if it serves over streamable HTTP; the exception
+        quotes a refusal.
         """
         if (refusal := self.through.refusal_of("stateless")) is not None:
             is_asked = self.relay.target.transport == "http"
@@ -144,11 +144,10 @@ class RelayBench:
             raise NotApplicable(f"{asked}{refusal}", cause="not_declared")
 
     def served(self, *wires: Wire) -> Sequence[Wire]:
-        """Return the eras of clients, of all or `wires`, that the relay serves before its upstream.
+        """Return those of `wires`, by default both client eras, in which the relay lists tools.
 
-        It serves one if it lists tools to a client of it. Those whose list is empty, which another
-        clause judges, count if there is no other. NotApplicable if none: the reason has what it
-        answers.
+        Each era is asked once. An era whose first page is empty is returned only if the other ones
+        fail or are empty too. Raises NotApplicable, with the relay's answers, if none is served.
         """
         reasons = self.relay.unserved
         for wire in set(WIRES) - set(reasons):
@@ -163,9 +162,9 @@ class RelayBench:
         raise NotApplicable(why, cause="not_declared")
 
     def _unserved(self, wire: Wire) -> str:
-        """Return why the relay lists no tools to clients of an era; empty if it does.
+        """Return why a client of an era gets no list of tools; "" if it gets one, even if empty.
 
-        The names on the first page are noted.
+        The names on its first page are kept in `relay.listed`.
         """
         if self.relay.refusal and (wire == "handshake" or not self.relay.alive()):
             return self.relay.refusal
@@ -209,7 +208,8 @@ class RelayBench:
     def judged(self, case: RelayCase, of: Mapping[Kind, str] | None = None) -> Comparison:
         """Play a case on both ways, and return the comparison; a breach is not raised.
 
-        `of` maps what differs to the clause that it breaks, which by default are the case's.
+        A case of arguments compares what arrives at the upstream, any other one the answers. `of`
+        maps a kind of difference to the clause that it breaks, by default all of the case's.
 
         Raises:
             Inconclusive: The relay does not list the case's tool, or the direct way does not show
@@ -224,11 +224,11 @@ class RelayBench:
     def same_arguments(
         self, case: RelayCase, arguments: bytes, of: Mapping[Kind, str] | None = None
     ) -> Comparison:
-        """Call the case's tool with these arguments on both ways; compare all that arrive.
+        """Call the case's tool with `arguments`, a JSON text, on both ways; compare what arrives.
 
-        No call at the upstream is a finding, unless the case allows a refusal and there is an
-        error. `of` is as in `judged`. Raises Inconclusive if the direct way does not show the
-        arguments.
+        If no call reaches the upstream, that is a finding unless the case allows a refusal and the
+        answer is an error; the relay must also go on serving then. `of` is as in `judged`. Raises
+        Inconclusive if the direct way does not show the arguments.
         """
 
         def arrived(side: Side) -> tuple[Outcome, list[Any]]:
@@ -260,9 +260,12 @@ class RelayBench:
     ) -> Comparison:
         """Call the case's tool on both ways, and return the comparison of the outcomes at its path.
 
-        An error of the other kind is not judged here. A success in an error's place leaves the
-        case's clauses open, and so do content items that cannot be told from others, unless the
-        case is about which there are. `of`, NotApplicable and Inconclusive are as in `judged`.
+        An error or silence in a success's place is a finding, unless the case allows an error; with
+        `case.by` "loud", only a success is one. A success in an error's place leaves the case's
+        clauses open, and so do content items that cannot be matched with the upstream's. Raises
+        NotApplicable for an error that is allowed or of the other kind (tool or protocol), or an
+        optional part that is missing; Inconclusive if the direct way gets no answer. `of` is as in
+        `judged`.
         """
         comparison = Comparison(origin=case.id)
         direct, through = self.both(lambda side: side.call(case.tool, arguments))
@@ -301,14 +304,15 @@ class RelayBench:
         return comparison
 
     def lacks_structure(self, case: RelayCase) -> bool:
-        """Whether a case is about structured content, which the relay's client does not know."""
+        """Whether a case is about structured content, which the session's revision lacks."""
         structured = case.at[1:2] == ("structuredContent",)
         return structured and self.through.main.revision < STRUCTURED_SINCE
 
     def _expect_serving(self, comparison: Comparison, case: RelayCase) -> None:
-        """Record a finding if the relay no longer serves, which no call may bring about.
+        """Record a finding if, after a call of the case, the relay ends or stops answering calls.
 
-        It is asked several times within half a second, since it may end a little later.
+        `echo` is called five times in half a second, since the relay may end a little later.
+        Nothing is recorded if all are answered.
         """
         for _ in range(TIMES):
             shown = self.through.call("echo")
@@ -326,8 +330,9 @@ class RelayBench:
     ) -> None:  # fmt: skip
         """Record how two values, (allowed, observed), differ by the measure that the case names.
 
-        Without a difference the case's clauses count as observed. `path` names the place in
-        findings; `of` maps what differs to the clause that it breaks.
+        The measures (`case.by`): by value, by exact tokens, or whether the observed text contains
+        the allowed one. Without a difference the case's clauses count as observed. `path` names
+        the place in findings; `of`, for values only, maps a kind of difference to its clause.
         """
         allowed, observed = sides
         if case.by == "value":
@@ -353,7 +358,7 @@ def record(
 ) -> None:  # fmt: skip
     """Record a finding for each difference of two values, or that the clauses were observed.
 
-    `of` maps what differs to the clause that it breaks, by default all of `clauses`. With
+    `of` maps a kind of difference to the clause that it breaks, by default all of `clauses`. With
     `additions`, members that only the observed value has are right.
     """
     found = list(exact_json.differences(allowed, observed, additions=additions))
@@ -393,6 +398,6 @@ def dumps_case(case: RelayCase) -> bytes:
 
 
 def _shown(outcome: Outcome) -> Any:
-    """Return an outcome for a finding: its kind, and its value."""
+    """Return an outcome for a finding: `kind`, and its value's members, or `value`."""
     value = exact_json.plain(outcome.value)
     return {"kind": outcome.kind, **(value if isinstance(value, dict) else {"value": value})}

@@ -22,8 +22,9 @@ MOST_PAGES = 20
 def private_results(bench: RelayBench) -> Comparison:
     """Read as two clients with credentials of their own; no one gets what the other has got.
 
-    One resource is private, and another at each reading; another one is read by a retry with input.
-    Raises NotApplicable if the clients are refused, Inconclusive if the direct way shows nothing.
+    Two private resources, whose text changes at each reading, are read; the second one needs a
+    retry with input. Raises NotApplicable if the clients are refused, Inconclusive if the direct
+    way shows nothing.
     """
     comparison = Comparison()
     bench.served("stateless")
@@ -77,7 +78,8 @@ def kept_hints(bench: RelayBench) -> Comparison:
 def page_scopes(bench: RelayBench) -> Comparison:
     """Walk along the pages of lists; all pages of one have the same scope, or none has any.
 
-    What is no result is no page. Raises NotApplicable if no list has several pages with hints.
+    A walk ends where a request has no result. Raises NotApplicable if no list has several pages
+    with hints.
     """
     comparison = Comparison()
     bench.served("stateless")
@@ -100,10 +102,10 @@ def page_scopes(bench: RelayBench) -> Comparison:
 
 
 def _read(bench: RelayBench, side: Side, uri: str, user: int) -> str | None:
-    """Read a resource as the first (0) or second user, by a retry if it asks; return its text.
+    """Read a resource as the first (0) or second (1) user; return its text, None if refused.
 
-    Of a client that is asked the text is that of the first reading, and "" if it only is asked now.
-    None if it is refused.
+    If the server asks for input, the first user retries with it; for the second, the read ends
+    there and "" is returned.
     """
     with closing(bench.relay.stateless(side)) as client:
         own = {"own_meta": meta(clientCapabilities=CAPABILITIES)}

@@ -45,9 +45,9 @@ class _Sent:
 def own_answers(bench: RelayBench) -> Comparison:
     """Have three clients call at once under equal ids, several times; the third one gets errors.
 
-    Another client's answer is a finding, and so is none, if that client alone gets one; an answer
-    that is nobody's leaves the clause open. Raises NotApplicable over stdio, Inconclusive if a call
-    does not reach the upstream.
+    Another client's answer is a finding, and so is no answer to one of the first two clients, if
+    its call is answered when made alone. An answer that names no client's call leaves the clause
+    open. Raises NotApplicable over stdio, Inconclusive if a call does not reach the upstream.
     """
     comparison = Comparison(origin=EQUAL_IDS)
     bench.needs_tool("give")
@@ -85,7 +85,7 @@ def own_answers(bench: RelayBench) -> Comparison:
 
 
 def _is_answered_alone(bench: RelayBench, client: Conversation, each: _Sent) -> bool:
-    """Whether a client's call is answered when no other one is in progress."""
+    """Whether a client's call, made again while no other one is in progress, is answered."""
     alone = replace(each, case=f"{each.case}, alone")
     answer = replace(_answer(alone), delay_s=0.0, together=0)
     bench.through.server.answers[alone.case] = answer
@@ -95,7 +95,7 @@ def _is_answered_alone(bench: RelayBench, client: Conversation, each: _Sent) -> 
 def request_ids(bench: RelayBench) -> Comparison:
     """Look for an id that the relay used twice in one session with the upstream, up to now.
 
-    Raises Inconclusive if no request has come in a session.
+    `initialize` does not count. Raises Inconclusive if no request has come in a session.
     """
     comparison = Comparison(origin=EQUAL_IDS)
     uses = list[tuple[str, str]]()

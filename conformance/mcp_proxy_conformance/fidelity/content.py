@@ -14,9 +14,9 @@ ITEMS = "RLY.down.content.items"
 def counterparts(allowed: Sequence[Any], observed: Sequence[Any]) -> list[Any] | None:
     """Return the observed item for each allowed one, in order; [] if all of them are lost.
 
-    Items of other types are left out, and so are further ones of the same type if the others hold
-    what is allowed. None if some items were lost, merged or changed beside others, so that it is
-    not known which is which.
+    Items of other types are left out. If as many are left as are allowed, these are returned as
+    they are; else each allowed one is matched with the next that has all its members. None if one
+    has no match: it is not known then which items were lost, merged or changed.
     """
     kinds = [exact_json.at(item, ("type",)) for item in allowed]
     same = [item for item in observed if exact_json.at(item, ("type",)) in kinds]

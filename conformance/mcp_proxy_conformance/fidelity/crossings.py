@@ -135,7 +135,7 @@ def other_requests(bench: RelayBench) -> Comparison:
 
 
 def elicitations_of_urls(bench: RelayBench) -> Comparison:
-    """Have three clients call; for one the upstream elicits a URL, and tells of its end.
+    """Have three clients call; the upstream elicits a URL of one; only it is told of the end.
 
     Raises NotApplicable if nobody is told, Inconclusive if the direct way does not show it.
     """
@@ -297,11 +297,11 @@ def _apart(
     bench: RelayBench, side: Side, *, method: str, case: str, capabilities: bytes = EVERYTHING,
     given: Mapping[str, bytes] = FIRST,
 ) -> _Heard:  # fmt: skip
-    """Call as the second of three clients at once, and count who gets messages of a method.
+    """Have three clients call at once, under equal ids and tokens; count who gets messages.
 
-    `case` names what the second call brings about; the others bring about nothing. The calls have
-    equal ids and tokens. Each client declares the `capabilities`; `given` are the answers of the
-    second to questions. Raises Inconclusive if one does not reach the server.
+    The server sends messages of `method` for the second client's call only, which `case` selects.
+    Each client declares the `capabilities`; `given` are the second one's answers to requests by
+    method, the others answer differently. Raises Inconclusive if a call does not reach the server.
     """
     journal, own_id = side.server.journal, f"{REQUEST_ID} {fresh_id()}"
     mark = journal.mark()
@@ -330,7 +330,7 @@ def _apart(
 
 
 def _reach(journal: Journal, mark: int, number: int) -> None:
-    """Wait three seconds at most until so many calls came after the mark, else Inconclusive."""
+    """Wait until `number` calls came after the mark; raise Inconclusive after three seconds."""
     if not poll(lambda: len(journal.calls(mark)) >= number, bool, ARRIVES_S):
         raise Inconclusive("not every call reaches the upstream")
 
@@ -338,8 +338,8 @@ def _reach(journal: Journal, mark: int, number: int) -> None:
 def _levels(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
     """Have two clients set their levels, and then call; return the levels of what each gets.
 
-    A level that is refused is not noticed. Each level is there once, in order: a client may hear of
-    the other's call, too.
+    A refusal of `logging/setLevel` is ignored. Each level is returned once, in order: a client may
+    hear of the other's call, too.
     """
     with several_connected(bench, side, [b"{}"] * len(SET)) as clients:
         for client, least in zip(clients, SET, strict=True):
@@ -356,7 +356,7 @@ def _levels(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
 
 
 def _beside(bench: RelayBench, side: Side) -> str:
-    """Call as three clients under one id; one cancels, one goes; return how the last is answered.
+    """Call as three clients under one id; one cancels, one leaves; return what the third gets.
 
     That is "result" or "no result". The one that cancels has called last, so that its request is
     the latest of that id.
@@ -398,10 +398,11 @@ def _adding(server: RelayedServer) -> Iterator[Callable[[str], None]]:
 
 
 def _changes(bench: RelayBench) -> Iterator[tuple[str, bool, Sequence[str]]]:
-    """Add two tools upstream, which tells of each; yield (name, if a client is told, names listed).
+    """Add two tools upstream in turn; yield (name, if the client is told of it, names listed then).
 
-    The list is asked for after the news, or three seconds. Raises NotApplicable unless the relay
-    declares to tell of changed tools.
+    The upstream sends a notification of each. The tools are listed once that has arrived at the
+    client, or after three seconds. Raises NotApplicable unless the relay declares
+    `tools.listChanged`.
     """
     needs_messages(bench)
     server = bench.through.server

@@ -30,14 +30,14 @@ class Number(str):
         return bool(_exact(self) == _exact(other)) or _same_double(self, other)
 
     def __ne__(self, other: object) -> bool:
-        """Whether they have not; a text would compare its characters."""
+        """Whether the tokens have different values; `str` would compare their characters."""
         return not self == other
 
     __hash__ = str.__hash__
 
 
 class Pairs(tuple[tuple[str, Any], ...]):
-    """The members of an object, in order, with those of the same name."""
+    """The members of a JSON object as (name, value) pairs, in order, duplicate names included."""
 
     __slots__ = ()
 
@@ -50,8 +50,8 @@ class Pairs(tuple[tuple[str, Any], ...]):
 class Difference:
     """One place where two values differ: its path, both sides, and what it is that differs.
 
-    `integer`, `number` and `text` are values of the same kind on both sides, or an integer that
-    came as another number; a `member` is missing; all else is `other`.
+    `integer` and `number` are numbers, by the allowed side, that came as another number or a text;
+    `text` is two texts; a `member` is missing; `whole`: all is missing; all else is `other`.
     """
 
     path: str
@@ -88,7 +88,9 @@ def differences(
 ) -> Iterator[Difference]:
     """Yield where an observed value differs from the allowed one, numbers by value.
 
-    With `additions`, members that only the observed one has are no difference.
+    The order of members does not count, and of those of one name only the last does. Lists of
+    different lengths are one difference. With `additions`, members that only the observed one has
+    are no difference.
     """
     if isinstance(allowed, Pairs) and isinstance(observed, Pairs):
         left, right = allowed.last(), observed.last()
@@ -112,7 +114,7 @@ def differences(
 
 
 def _kind(allowed: Any, observed: Any) -> Kind:
-    """Return what it is that differs in two values."""
+    """Return what it is that differs in two values, by the allowed one's type, as in Difference."""
     if observed is ABSENT:
         return "member"
     if isinstance(allowed, Number) and isinstance(observed, Number | str):

@@ -69,9 +69,9 @@ def _executions(calls: Sequence[Arrival], case: str) -> int:
 
 
 def dropped_call(bench: RelayBench) -> Comparison:
-    """Call a tool, cut the connection once it is executed, and count its executions.
+    """Call a tool, cut the upstream's connection once it is executed, and count its executions.
 
-    Raises Inconclusive if the call does not reach the upstream.
+    It must not come out as a success. Raises Inconclusive if it does not reach the upstream.
     """
     comparison = Comparison()
     bench.needs_tool("count")
@@ -199,7 +199,8 @@ def interrupted_call(bench: RelayBench) -> Comparison:
 def refused_calls(bench: RelayBench) -> Comparison:
     """Have the upstream refuse by HTTP, in six ways, and call a tool; none may come out a success.
 
-    Raises NotApplicable if the relay reaches the upstream over stdio.
+    A call that fails without reaching the upstream is not compared. Raises NotApplicable if the
+    relay reaches the upstream over stdio.
     """
     comparison = Comparison()
     bench.needs_tool("echo")
@@ -254,7 +255,7 @@ def _judge_list(
     comparison: Comparison, bench: RelayBench, place: str, before: int,
     client: Conversation | None = None,
 ) -> None:  # fmt: skip
-    """List tools, and record whether that fails, or still gives at least `before` of them.
+    """List tools; record a finding if that succeeds with fewer than `before` of them.
 
     By default the client is the one that checks share.
     """
@@ -270,7 +271,7 @@ def _judge_list(
 def _expect_no_success(
     comparison: Comparison, place: str, outcome: Outcome, *, clause: str
 ) -> None:
-    """Record whether an outcome is anything but a success."""
+    """Record a finding if an outcome is a success; a tool's error, or no answer, is not."""
     comparison.origin = UNANSWERED
     comparison.truth(
         f"the outcome of {place}", outcome.kind, holds=outcome.kind != "result",

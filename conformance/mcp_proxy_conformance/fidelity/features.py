@@ -170,7 +170,7 @@ def prompts(bench: RelayBench) -> Comparison:
 
 
 def completions(bench: RelayBench) -> Comparison:
-    """Complete arguments of a prompt and of a template, and compare both directions.
+    """Complete arguments of a prompt and a template; compare completions, and params upstream.
 
     Raises NotApplicable if the relay does not declare completions.
     """
@@ -252,8 +252,8 @@ def _compare_request(
 ) -> None:  # fmt: skip
     """Send a request on both ways; compare a part of the result, and of the params upstream.
 
-    The parts are that of `kind`, and `members`. A relay that answers by itself is not judged by
-    what arrives; an empty object may be absent there.
+    The parts are `kind.part` of the result, and `members` of the params of each request that
+    reaches the upstream, if any does; an empty one may be absent there.
     """
     mark = bench.through.server.journal.mark()
     allowed, observed = (

@@ -30,10 +30,10 @@ NO_PAGE = "the relay gets its token without a page, which another clause judges"
 
 
 def obtained(bench: RelayBench) -> Comparison:
-    """Have the upstream ask for a token, visit the pages that a client is asked to, and search.
+    """Have the upstream demand a token, visit the pages a client is sent to; no token may leak.
 
-    The upstream refuses calls then, so that errors tell of it. A leak of a token that came without
-    such a page breaks the clause of all that a relay holds. Raises NotApplicable if the relay
+    All that clients get is searched for it, also after calls that the upstream refuses. A leak of
+    a token that came without such a page breaks another clause. Raises NotApplicable if the relay
     reaches the upstream over stdio, shows it no token of its authorization server, or lets nobody
     visit a page.
     """
@@ -73,9 +73,10 @@ def obtained(bench: RelayBench) -> Comparison:
 
 
 def _sign_in(bench: RelayBench, client: ListeningClient) -> None:
-    """Call, visit the pages that the client is asked to and, if there are any, call again.
+    """Call, visit the pages that the client is asked to and, if there are any, call once more.
 
-    It is asked by elicitations while a call goes on, or by the error that answers it.
+    It is asked by elicitations while a call goes on, or by the error that answers it. The second
+    call is made only if the first has no result.
     """
     visited = set[str]()
     for _ in range(ATTEMPTS):
@@ -104,7 +105,10 @@ def _call(bench: RelayBench, client: ListeningClient) -> Mapping[str, Any]:
 
 
 def _pages(answer: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the URLs of the pages that a call's error asks to visit, first of all."""
+    """Yield the URL of each elicitation in a call's error -32042; nothing for another answer.
+
+    It is as the relay sent it, of any type; None if there is none.
+    """
     error = answer.get("error")
     if isinstance(error, dict) and error.get("code") == NEEDS_A_VISIT:
         data = error.get("data")
@@ -114,9 +118,10 @@ def _pages(answer: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _visit(bench: RelayBench, url: Any, visited: set[str]) -> None:
-    """Visit a page once, as a user who agrees: its redirects are followed, within this machine.
+    """Visit a page, as a user who agrees, and follow up to four redirects; errors are ignored.
 
-    Pages of other hosts than the upstream's and the relay's are not visited.
+    Only hosts of the upstream, the relay and `localhost` are visited. A URL in `visited` is not
+    visited again; new ones are added there.
     """
     hosts = {urlsplit(each).hostname for each in _own(bench)}
     for _ in range(HOPS):

@@ -99,10 +99,11 @@ def _is_posted(each: Arrival) -> bool:
 
 
 def _is_in_order(each: Arrival, began: dict[str, str]) -> bool:
-    """Note a request's or notification's session in `began`; return whether it may come there.
+    """Return whether a request or notification comes in the order that a handshake demands.
 
-    `initialize` comes first, over HTTP before there is a session; then `initialized`. A ping may
-    come at any time after the first.
+    `initialize` comes first, over HTTP before there is a session; then `initialized`, then any
+    other. A ping may come any time after `initialize`. `began` maps each session to the step of
+    its handshake that has come; it is updated.
     """
     if each.method == "initialize":
         is_first = began.get(each.session) is None
@@ -275,7 +276,7 @@ def empty_cursor(bench: RelayBench) -> Comparison:
 def fetched_schemas(bench: RelayBench) -> Comparison:
     """List and call a tool whose schema refers to a URL of the upstream's host; it is not fetched.
 
-    Raises Inconclusive if the relay lists none of the stage's tools.
+    Raises Inconclusive if no call of `page_1`, another tool, reaches the upstream.
     """
     comparison = Comparison()
     for wire in bench.served():
@@ -318,7 +319,8 @@ def cancellation_form(bench: RelayBench) -> Comparison:
 def _cancelled(bench: RelayBench, wire: Wire) -> None:
     """Begin a slow call, cancel it as that era does, and wait until the upstream sees it closed.
 
-    The wait takes three seconds at most.
+    A stateless client closes its connection, one of the handshake era sends a notification. The
+    waits, for the call and for its end upstream, take three seconds each at most.
     """
     journal, side = bench.through.server.journal, bench.through
     mark = journal.mark()
@@ -357,7 +359,10 @@ def _called(
     bench: RelayBench, wire: Wire, tool: str, arguments: Mapping[str, Any],
     given: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
-    """Call a tool as a client of an era, with these members of `_meta`, and headers that fit it."""
+    """Call a tool as a client of an era; `given` are members of the call's `_meta`.
+
+    A stateless client of the tool `marked` repeats its marked arguments in headers.
+    """
     side = bench.through
     params: dict[str, Any] = {"name": side.name_of(tool), "arguments": arguments}
     if wire == "handshake":
@@ -378,7 +383,8 @@ def _arrived(
 ) -> Sequence[Arrival]:
     """Return the requests, of one method or of all, that reach the upstream while `act` is done.
 
-    What is refused is among them; a handshake that is tried is not. Inconclusive if there are none.
+    Requests that the upstream refuses are among them, `initialize` is not. Raises Inconclusive if
+    no tools/call is among them.
     """
     mark = bench.through.server.journal.mark()
     act()
@@ -393,7 +399,7 @@ def _arrived(
 
 
 def _unstated(each: Arrival) -> str:
-    """Return what a request does not state of 2026-07-28 as it has to; empty if nothing."""
+    """Return what is wrong with a request's `_meta`, or its HTTP version header; "" if nothing."""
     message = json.loads(each.raw)
     if (fault := meta_fault(message)) is not None:
         return fault.message

@@ -115,9 +115,9 @@ def unfinished(bench: RelayBench) -> Comparison:
 
 
 def states(bench: RelayBench) -> Comparison:
-    """Elicit by two calls, and answer both; each retry has its state, under a new id.
+    """Elicit by two calls, and answer both; each retry upstream has its own call's state, a new id.
 
-    A call that elicits nothing has none. Raises NotApplicable if the upstream asks nothing.
+    A call that elicits nothing has no state. Raises NotApplicable if the upstream asks nothing.
     """
     comparison = Comparison()
     server = bench.through.server
@@ -148,7 +148,7 @@ def states(bench: RelayBench) -> Comparison:
 
 
 def forged_states(bench: RelayBench) -> Comparison:
-    """Retry with states that were altered, in the middle and by their second half; none finishes.
+    """Retry with a state whose middle letter is changed, then one cut in half; neither finishes.
 
     Raises NotApplicable if the client gets no state.
     """
@@ -226,7 +226,10 @@ def _asking(call: str) -> Mapping[str, Any]:
 
 
 def _asked(side: Side, client: StatelessClient, call: str) -> Exchange:
-    """Call a tool that elicits, declaring that; return the finished exchange."""
+    """Call a tool that elicits, declaring elicitation; return the finished exchange, not retried.
+
+    `call` is an argument that sets the call apart from others.
+    """
     params = {"name": side.name_of(TELLING), "arguments": _asking(call)}
     return client.ask("tools/call", params, own_meta=meta(clientCapabilities=CAPABILITIES))
 
@@ -269,9 +272,10 @@ def _result(exchange: Exchange) -> Mapping[str, Any]:
 def _compare_states(
     comparison: Comparison, wire: Wire, calls: Sequence[Arrival], issued: Mapping[str, Any]
 ) -> None:
-    """Compare the states of the calls at the upstream with those that it has given for them.
+    """Compare the states of retries that came to the upstream with those that it gave out.
 
-    Calls that came without a retry show nothing.
+    `issued` maps each state to the argument `call` of the call that it was given for. The ids of a
+    call and its retries must differ. Calls that came without a retry show nothing.
     """
     for call in (None, "a", "b"):
         mine = [
@@ -292,7 +296,7 @@ def _compare_states(
 
 
 def _elicited(bench: RelayBench, side: Side, wire: Wire) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """Elicit from a client of an era on a way; return (the questions' params, its last answer)."""
+    """Elicit from a client of an era, which accepts; return (questions' params, last answer)."""
     if wire == "handshake":
         with closing(connected(bench, side, EVERYTHING)) as client:
             client.answers |= FIRST
@@ -319,7 +323,10 @@ def _declared(side: Side, call: Arrival) -> Mapping[str, Any]:
 
 
 def _given(side: Side, mark: int) -> Sequence[Any]:
-    """Return the answers to an elicitation that arrived at the upstream and were taken there."""
+    """Return the answers to an elicitation that arrived at the upstream after the mark.
+
+    They are the values of calls' `inputResponses` or, without any, the results of responses.
+    """
     found = []
     for each in side.server.journal.calls(mark):
         params = exact_json.at(exact_json.read(each.raw), ("params",))

@@ -144,7 +144,7 @@ class OverHttp:
         return f"HTTP {response.status}"
 
     def listen(self) -> None:
-        """Open the stream at GET in the background, and wait until it answers."""
+        """Open the stream at GET in the background; wait one second at most until it answers."""
         http, stream = Http(self._url, self._transcript), next(self._streams)
 
         def until(event: Event) -> bool:
@@ -387,19 +387,23 @@ class ListeningClient:
         self._carrier.listen()
 
     def keep_in(self, kept: list[ListeningClient]) -> None:
-        """Have `close` add the client to this list, if its session is dear and as it was."""
+        """Have `close` add the client to `kept`, not end it, if it can be used again.
+
+        That is if a new session would cost a program, and nothing has changed this one.
+        """
         self._kept = kept
 
     def begin_anew(self) -> None:
-        """Forget all that arrived, and answer as at first."""
+        """Forget all messages that arrived, and reset `answers`, as in a new session."""
         with self._lock:
             self._received = []
         self.answers = {"ping": b'"result":{}'}
 
     def close(self) -> None:
-        """End the session, or keep it for another client, once all requests are answered.
+        """End the session at once, or keep the client for another use, as `keep_in` says.
 
-        They are waited for half a second at most, where a session is kept.
+        To keep it, requests in progress are waited for half a second at most; it is ended if any
+        remains.
         """
         kept = self._kept if self._carrier.is_dear and not self._is_changed else None
         if kept is not None:

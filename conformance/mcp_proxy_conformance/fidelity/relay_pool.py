@@ -33,7 +33,7 @@ class RelayPool:
         return len(self._ahead)
 
     def begin(self, given: Relayed) -> None:
-        """Begin to start a relay in front of that data, after those that are starting."""
+        """Begin to start a relay in front of that data, in the background, one after the other."""
         with self._lock:
             self._ahead.append((given, self._starting(given)))
 
@@ -47,8 +47,9 @@ class RelayPool:
     def take(self, given: Relayed, *, new: bool = False) -> tuple[StartedRelay, bool]:
         """Return (a relay in front of that data, whether it is new), started if there is none.
 
-        One that was used before serves as at first, as far as `StartedRelay.renew` can tell; with
-        `new` it was never used. Raises TargetNotStarted.
+        It waits until the relay runs. One that was used before serves as at first, as far as
+        `StartedRelay.renew` can tell, and is ended if not; with `new` it was never used. Raises
+        TargetNotStarted.
         """
         while not new and (used := self._used(given)) is not None:
             if used.renew():
@@ -64,12 +65,12 @@ class RelayPool:
         return starting.result(), True
 
     def give_back(self, relay: StartedRelay) -> None:
-        """Keep a relay for another place of the same data."""
+        """Keep a relay, unchanged, for a later `take` of the same data."""
         with self._lock:
             self._idle.append(relay)
 
     def end(self, relay: StartedRelay) -> None:
-        """End a relay while the run goes on."""
+        """End a relay in the background."""
         self._crew.submit(relay.close)
 
     def keep(self, wanted: Collection[Relayed]) -> None:
@@ -81,7 +82,7 @@ class RelayPool:
             self.end(relay)
 
     def close(self) -> None:
-        """End every relay that nobody has."""
+        """End every relay that is not taken, and wait; those that have not begun do not start."""
         self.keep(())
         begun = [starting for _, starting in self._ahead if not starting.cancel()]
         for starting in begun:
@@ -104,7 +105,10 @@ class RelayPool:
         return self._crew.submit(self._start, given, folder)
 
     def _start(self, given: Relayed, folder: Path) -> StartedRelay:
-        """Start a relay; TargetNotStarted, at once if none was started before that failed."""
+        """Start a relay; raise TargetNotStarted if that fails.
+
+        If the pool's very first start fails, each later one raises the same error at once.
+        """
         if self._failure is not None:
             raise self._failure
         try:

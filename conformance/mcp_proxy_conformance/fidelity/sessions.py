@@ -47,8 +47,8 @@ STREAMS = ("a resumed stream", "another stream")
 def ended(bench: RelayBench) -> Comparison:
     """End a session by DELETE and use its id; the relay answers with 404.
 
-    Raises NotApplicable if the relay gives no session, or does not let a client end it;
-    Inconclusive if the direct way does not answer with 404.
+    Raises NotApplicable unless the relay serves over streamable HTTP, gives a session and lets a
+    client end it; Inconclusive if the direct way does not answer with 404.
     """
     bench.needs_tool("echo")
     own, shown = (_status_after_end(bench, side) for side in (bench.direct, bench.through))
@@ -64,8 +64,8 @@ def ended(bench: RelayBench) -> Comparison:
 def replayed(bench: RelayBench) -> Comparison:
     """Resume a stream by its event id, as its client and as another; see what comes again.
 
-    Of its client's other stream nothing may come, and to the other client nothing at all. Raises
-    NotApplicable over stdio, if events have no ids, or if nothing is replayed.
+    Nothing of its client's other stream may come, and to the other client nothing at all. Raises
+    NotApplicable over stdio or HTTP+SSE, if events have no ids, or if nothing is replayed.
     """
     needs_messages(bench)
     comparison = Comparison()
@@ -277,7 +277,7 @@ def _has_result(response: HttpResponse) -> bool:
 
 
 def _status_after_end(bench: RelayBench, side: Side) -> int:
-    """Return the HTTP status of a request in a session that its client has ended.
+    """Return the HTTP status of a request in a session that its client has ended; 0 for no answer.
 
     Raises NotApplicable if there is no session, or it cannot be ended.
     """
@@ -297,7 +297,8 @@ def _exchanged(
 ) -> HttpResponse | None:
     """Send one HTTP request in the session of a client; return the response, None without one.
 
-    It is sent with the credentials of the first (0) or second user, if the relay declares any.
+    It is sent with the credentials of the first (0) or second (1) user, if the relay declares any.
+    Of a stream only the first event is read; the wait ends after ten seconds.
     """
     headers = [("Accept", f"application/json, {STREAM}"), ("Content-Type", "application/json")]
     headers += [*bench.facts.client_headers(user).items()]
@@ -312,8 +313,9 @@ def _exchanged(
 
 
 def _streamed(bench: RelayBench, client: Client, name: str) -> Sequence[Event]:
-    """Call the tool that makes progress, under this id and token; return the events of its stream.
+    """Call the tool that makes progress; return the events of the call's stream.
 
+    `name` is both the request's id and its progress token.
     Raises Inconclusive if the relay does not answer.
     """
     params = {
@@ -339,8 +341,8 @@ def _heard(
 ) -> set[bytes]:  # fmt: skip
     """Listen in the session of a client, with a user's credentials; return the data that comes.
 
-    It is read for half a second at most; `more` are further headers, `begun` is called once it is
-    answered.
+    It is read for half a second at most; `more` are further headers. `begun` is called once the
+    relay answers or the request has failed, and after half a second in any case.
     """
     data = set[bytes]()
 

@@ -95,7 +95,7 @@ def names(bench: RelayBench) -> tuple[Sequence[Sequence[str]], Sequence[Sequence
 
 
 def call_all(bench: RelayBench) -> None:
-    """List the tools, and call each of them, as a new client."""
+    """Call each tool that the relay lists, as the client that checks share; ignore the outcomes."""
     for name in bench.listing().names:
         _call(bench, name)
 

@@ -32,7 +32,10 @@ class Outcome:
 
     @property
     def document(self) -> Pairs:
-        """The outcome as the document that paths of cases point into."""
+        """The outcome as an object of `kind` and `result` or `error`, to which cases' paths apply.
+
+        One of kind `none` has its kind only.
+        """
         if self.kind == "none":
             return Pairs((("kind", self.kind),))
         member = "error" if self.kind == "error" else "result"
@@ -83,17 +86,20 @@ class Side:
         return self.main_of(self._era)
 
     def main_of(self, wire: Wire) -> Conversation:
-        """Return the client of an era that checks share."""
+        """Return the client of an era that checks share, made at first use."""
         if wire not in self._mains:
             self._mains[wire] = self.client(wire=wire)
         return self._mains[wire]
 
     def forget_mains(self) -> None:
-        """Have the clients that checks share be new ones, in sessions of their own."""
+        """Have `main_of` make new clients from now on; the present ones are not closed."""
         self._mains.clear()
 
     def refusal_of(self, wire: Wire) -> str | None:
-        """Return why this way does not serve clients of an era; None if it does. Asked for once."""
+        """Return why this way does not serve clients of an era; None if it does.
+
+        The shared client of that era is opened for it, once; the result is kept.
+        """
         if wire not in self._refusals:
             try:
                 self.main_of(wire).open()
@@ -104,7 +110,7 @@ class Side:
         return self._refusals[wire]
 
     def expect_refusal(self, wire: Wire, refusal: str) -> None:
-        """Take that for why this way does not serve clients of an era, without asking."""
+        """Have `refusal_of` return `refusal` for clients of an era, without a connection."""
         self._refusals[wire] = refusal
 
     def client(
@@ -157,8 +163,8 @@ class Side:
     def listing(self) -> Listing:
         """Return the tools that this way lists, all pages of them, asked for once.
 
-        Raises Unreachable without an answer, ProtocolFault for an invalid one or a circle; the
-        same whenever it is asked.
+        Raises Unreachable without an answer, ProtocolFault for an invalid one or a cursor that
+        comes again. A further call returns or raises the same.
         """
         if self._listing is None:
             try:
@@ -171,27 +177,28 @@ class Side:
 
     @property
     def silence(self) -> Unreachable | None:
-        """The error of a list of tools that was waited for in vain; else None."""
+        """The error of `listing`, if it waited 5 s or more for an answer that did not come."""
         fault = self._listing
         return fault if isinstance(fault, Unreachable) and fault.seconds >= SILENT_S else None
 
     def expect_silence(self, silence: Unreachable) -> None:
-        """Take that error for what `listing` comes to, without asking for the list."""
+        """Have `listing` raise the error `silence`, without asking for the list."""
         self._listing = silence
 
     @property
     def has_tools(self) -> bool:
-        """Whether this way listed any tool when it was asked first."""
+        """Whether the list that `listing` keeps has a tool; False if that list cannot be read."""
         try:
             return bool(self.listing().tools)
         except (Unreachable, ProtocolFault):
             return False
 
     def list_anew(self, client: Conversation | None = None) -> Listing:
-        """Return the tools that this way lists now.
+        """Return the tools that this way lists now, on all pages; `listing` keeps its own.
 
-        Raises Unreachable without an answer, ProtocolFault for an invalid one or a circle. After a
-        list that was waited for in vain none is asked for, and Unreachable is raised.
+        `client` is by default the one that checks share. Raises Unreachable without an answer, or
+        at once if `listing` got none in 5 s; ProtocolFault for an invalid one or a cursor that
+        comes again.
         """
         if self.silence is not None:
             raise self.silence

@@ -166,8 +166,8 @@ class StartedRelay:
     def _start(self, behind: RelayedServer, folder: Path) -> None:
         """Start the relay's process, if it serves HTTP, and open the first session in time.
 
-        In front of a server of 2026-07-28 a `refusal` is noted if it is still refused after 1.5 s,
-        over stdio also if there is no answer then: each attempt starts a program of its own.
+        In front of a server of 2026-07-28, a session that is still refused after 1.5 s is noted as
+        `refusal`, over stdio also one that is not answered then: each attempt starts a program.
         Raises TargetNotStarted if that takes longer than the target's `ready_s`, or the process
         ends.
         """
@@ -270,7 +270,7 @@ class StartedRelay:
         return OverStdio(self.command_line.words, self._env, self.transcript)
 
     def answer_as(self, case: RelayCase) -> None:
-        """Have both servers answer calls of that case as it says."""
+        """Have both servers answer calls of that case as it says; nothing if it says no answer."""
         if case.result or case.error:
             answer = Answer(result=bytes(case.result), error=bytes(case.error))
             for side in (self.direct, self.through):
@@ -283,7 +283,7 @@ class StartedRelay:
             self.hub.remove(self.through.server)
 
     def renew(self) -> bool:
-        """Have the servers answer as at first; return whether the relay serves as it did.
+        """Have the servers answer as at first, a stopped one too; return whether the relay serves.
 
         A call of a tool has to reach the upstream and be answered, in the session that checks share
         or, of a relay with a URL, in a new one. A relay that has listed no tool serves as it did

@@ -56,7 +56,7 @@ ERAS: Sequence[Era] = ("handshake", "stateless")
 
 
 def cells(bench: RelayBench) -> Sequence[Era]:
-    """Return the eras of clients that the relay serves, if one of both sides is 2026-07-28.
+    """Return the client eras that the relay serves where client or upstream is of 2026-07-28.
 
     Raises NotApplicable, with what the relay answered, if there is none.
     """
@@ -70,9 +70,9 @@ def cells(bench: RelayBench) -> Sequence[Era]:
 
 
 def not_empty(bench: RelayBench) -> Comparison:
-    """List the tools in each pair of eras that is served; a list that is answered has some.
+    """List the tools in each pair of eras that is served; a list that comes must not be empty.
 
-    A refusal of the list is right, too.
+    A refusal, or no answer, is not compared.
     """
     comparison = Comparison()
     for era in cells(bench):
@@ -120,10 +120,10 @@ def values(bench: RelayBench) -> Comparison:
 
 
 def result_types(bench: RelayBench) -> Comparison:
-    """Look at the results of requests of every kind; each has a type that the client can know.
+    """Look at the results of requests of every kind; `resultType` has a value of the protocol.
 
-    In an older upstream's results a member of that name means nothing, so it is not handed on.
-    Raises Inconclusive if the direct way does not show a type.
+    An older upstream's member of that name, with another value, may not be handed on. Errors are
+    not compared. Raises Inconclusive if the direct way does not show a type.
     """
     comparison = Comparison()
     with both(bench) as (own, shown):
@@ -167,9 +167,10 @@ def hints(bench: RelayBench) -> Comparison:
 
 
 def stable(bench: RelayBench) -> Comparison:
-    """List the tools on connections of two clients, before and after calls; the lists are equal.
+    """List the tools as two clients, call twice, then list as three; all five lists are equal.
 
-    Raises Inconclusive if they are not on the direct way, or the first one has no tools.
+    The order of tools and their `_meta` do not count. Raises Inconclusive if the lists differ on
+    the direct way, or the relay's first one has no tools.
     """
     comparison = Comparison()
     bench.needs_stateless()
@@ -212,9 +213,9 @@ def _tools(side: Side, client: Conversation) -> Any:
 
 
 def _called(side: Side, era: Era) -> tuple[Sequence[Any], Outcome, Outcome]:
-    """Call with arguments, then for a result.
+    """Call `echo` with SENT, then another tool whose result is to be GIVEN, as the shared client.
 
-    Return (the arguments that arrived, the first outcome, the second one).
+    Return (the arguments of each call that arrived for the first, its outcome, the second one's).
     """
     stated = dumps(meta()) if era == "stateless" else b""
     mark = side.server.journal.mark()
@@ -226,7 +227,7 @@ def _called(side: Side, era: Era) -> tuple[Sequence[Any], Outcome, Outcome]:
 
 
 def _is_kept(side: Side, era: Era) -> bool:
-    """Whether a way shows a call and its result as they are."""
+    """Whether the arguments SENT arrive once, and GIVEN's structured content, both unchanged."""
     arrived, _, shown = _called(side, era)
     given = exact_json.at(shown.document, ("result", "structuredContent"))
     wanted = exact_json.at(exact_json.read(GIVEN), ("structuredContent",))
@@ -244,7 +245,7 @@ def _named(side: Side, params: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _expect_type(comparison: Comparison, place: str, result: Mapping[str, Any]) -> None:
-    """Record whether a result has a type that its client can know."""
+    """Record a finding unless a result's `resultType` is there and one of the protocol's."""
     shown = result.get("resultType", "none")
     comparison.one_of(f"the type of the result of {place}", shown, KNOWN_TYPES, breaks=[TYPE])
 

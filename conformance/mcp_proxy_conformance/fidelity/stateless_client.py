@@ -98,7 +98,10 @@ class Exchange:
             return [each for each in self._received if method in (None, each.method)]
 
     def arrives(self, method: str, seconds: float) -> bool:
-        """Wait until a message of that method has arrived, or the response ends; whether it has."""
+        """Wait `seconds` at most for a message of that method; return whether one has arrived.
+
+        The wait ends early when the response does.
+        """
         poll(lambda: self.received(method) or not self._thread.is_alive(), bool, seconds)
         return bool(self.received(method))
 
@@ -113,7 +116,11 @@ class Exchange:
         self._thread.join()
 
     def _run(self, body: bytes, headers: list[tuple[str, str]], note: str) -> None:
-        """Post the request and keep what arrives, up to its answer."""
+        """Post the request; keep what arrives up to its answer, or to the stream's end if `whole`.
+
+        An answer is waited for ten seconds, a whole stream read for sixty at most. A fault is noted
+        in `why`, not raised.
+        """
         try:
             seconds = LISTENS_S if self._whole else TIMEOUT_S
             self.response = self._http.exchange(

@@ -168,9 +168,10 @@ def forms(bench: RelayBench) -> Comparison:
 
 
 def stateless(bench: RelayBench) -> Comparison:
-    """Ask on a connection on which all was stated before, without stating it; nothing is served.
+    """Send faulty `_meta` on connections whose first request has it right; nothing is served.
 
-    Raises Inconclusive if the direct way serves it, or refuses the request that states all.
+    The relay may not take what is missing from the first request. Raises Inconclusive if the direct
+    way does not refuse such a request, or the first one is refused.
     """
     bench.needs_stateless()
     comparison = Comparison()
@@ -190,8 +191,8 @@ def stateless(bench: RelayBench) -> Comparison:
 def reserved(bench: RelayBench) -> Comparison:
     """Have an older upstream refuse calls with codes that 2026-07-28 withdrew or reserves.
 
-    None arrives at a client whose request has no such fault. Raises Inconclusive if the direct
-    way does not show a code, or every call is refused.
+    No such code may arrive at the client, but some answer has to. Raises Inconclusive if the direct
+    way does not show a code, or a call that the upstream answers has no result.
     """
     comparison = Comparison()
     with both(bench) as (own, shown):
@@ -289,7 +290,7 @@ def _granted(bench: RelayBench, side: Side, version: str) -> Any:
 
 
 def _in_version(client: StatelessClient, version: str) -> Exchange:
-    """List tools in a version."""
+    """Send tools/list that states this version in `_meta` and header; wait for the response."""
     stated = meta(protocolVersion=version)
     return client.ask("tools/list", own_meta=stated, headers={VERSION_HEADER: version})
 
@@ -304,12 +305,15 @@ def _names_versions(exchange: Exchange) -> bool:
 
 
 def _faulty(client: StatelessClient, fault: FaultyRequest) -> Exchange:
-    """Send a request with a fault."""
+    """Send the request that `fault` describes; return the finished exchange."""
     return client.ask(fault.method, own_meta=fault.own_meta, headers=fault.headers)
 
 
 def _is_formed(exchange: Exchange, fault: FaultyRequest) -> bool:
-    """Whether a fault is refused by status and code, the status left out in a stream."""
+    """Whether a fault is answered by an allowed pair of HTTP status and error code.
+
+    In an event stream, whose status is 200, only the code counts.
+    """
     if exchange.response is not None and exchange.response.media_type == STREAM:
         return exchange.code in [code for _, code in fault.allowed]
     return (exchange.status, exchange.code) in fault.allowed
@@ -342,11 +346,11 @@ def _called_with(client: StatelessClient, side: Side, code: int) -> Exchange:
 
 
 def _echo(client: StatelessClient, name: str, changed: Mapping[str, str | None]) -> Exchange:
-    """Call a tool with headers that are changed."""
+    """Call a tool; `changed` replaces headers that fit the body, or leaves one out if None."""
     return client.ask("tools/call", {"name": name, "arguments": {"a": 1}}, headers=changed)
 
 
 def _told(exchange: Exchange) -> Mapping[str, Any]:
-    """Return what became of a request, for a finding."""
+    """Return the status of a request with its result or error, or why there is none, to report."""
     members = {key: value for key, value in exchange.answer.items() if key in ("result", "error")}
     return {"status": exchange.status, **(members or {"none": exchange.why})}

@@ -126,10 +126,10 @@ def logs(bench: RelayBench) -> Comparison:
 
 
 def no_requests(bench: RelayBench) -> Comparison:
-    """Have the upstream ask within calls of a client; no request arrives at it.
+    """Have the upstream send requests within calls of a client; none may arrive at the client.
 
     The calls may fail. Raises NotApplicable if the upstream is of 2026-07-28; Inconclusive if the
-    direct way does not show that it asks, or a call in which it does not has no result.
+    direct way does not show its requests, or a call without any gets no result.
     """
     if bench.upstream_era == "stateless":
         raise NotApplicable("an upstream of 2026-07-28 sends no requests")
@@ -154,10 +154,10 @@ def no_requests(bench: RelayBench) -> Comparison:
 
 
 def silence(bench: RelayBench) -> Comparison:
-    """Cancel a call while another one and a subscription go on, and the upstream works on.
+    """Cancel a call beside a subscription, then make another call; the upstream works on both.
 
-    Nothing of the cancelled call arrives on the other streams. Raises Inconclusive if the call
-    does not reach the upstream, or the other one has no result.
+    Nothing of the cancelled call may arrive on the streams of the subscription and the other call.
+    Raises Inconclusive if the call does not reach the upstream, or the other one has no result.
     """
     bench.needs_stateless()
     comparison = Comparison()
@@ -191,10 +191,10 @@ def silence(bench: RelayBench) -> Comparison:
 def _listened(
     bench: RelayBench, side: Side, client: StatelessClient
 ) -> Mapping[str, Sequence[Heard]]:
-    """Listen with each filter while the server tells all; return what each stream brings then.
+    """Open a subscription per filter, have the server send TOLD; return what each stream brings.
 
-    They are by the notification that the filter lets through. Filters that the server does not
-    agree to are left out.
+    The keys are the methods that the filters let through. Filters that the server does not agree
+    to are left out. Messages are waited for three seconds at most.
     """
     streams = {
         method: client.begin(LISTEN, {"notifications": wanted}, whole=True)
@@ -250,7 +250,11 @@ def _subscription_of(message: Received) -> Any:
 
 
 def _compare_news(comparison: Comparison, method: str, heard: Sequence[Heard]) -> None:
-    """Compare what a stream brought with what its filter, named by `method`, lets through."""
+    """Compare what a stream brought with what its filter, named by `method`, lets through.
+
+    Findings are other messages, messages of `method` without the subscription's id and, of the
+    notification of changed tools only, that none came.
+    """
     allowed = {(LIST_CHANGED, ""), (PROMPTS_CHANGED, ""), (RESOURCE_UPDATED, NOTE)}
     wanted = {each for each in allowed if each[0] == method}
     extra = sorted({(each.method, each.uri) for each in heard} - wanted)
@@ -287,7 +291,10 @@ def _logged(client: StatelessClient, side: Side, level: str) -> Sequence[str]:
 
 
 def _telling(client: StatelessClient, side: Side, case: str, stated: Mapping[str, Any]) -> Exchange:
-    """Begin a call of the tool that is answered after messages of the upstream's own."""
+    """Begin a call of the tool that sends messages before its answer; return at once.
+
+    `case` selects messages and answer at the server; `stated` is the request's `_meta`.
+    """
     params = {"name": side.name_of(TELLING), "arguments": {"case": case}}
     return client.begin("tools/call", params, own_meta=stated)
 

@@ -33,7 +33,7 @@ TOTALS: Sequence[Mapping[str, Any]] = (
 
 
 def wanted(bench: RelayBench) -> list[str]:
-    """Return the names of the server's tools that the relay is to list, by the server's names."""
+    """Return the server's names of its tools, but for those that the relay declares to filter."""
     return [name for name in bench.direct.listing().names if name not in bench.facts.filters]
 
 

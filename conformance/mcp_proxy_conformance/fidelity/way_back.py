@@ -256,9 +256,9 @@ def questions(bench: RelayBench) -> Comparison:
 
 
 def once(comparison: Comparison, place: str, questions: Sequence[Any], clause: str) -> None:
-    """Record a finding if the first of these questions, the upstream's, comes again.
+    """Record a finding if a later question equals the first one, which is the upstream's.
 
-    Others may be the relay's own.
+    Different ones may be the relay's own.
     """
     again = sum(not any(exact_json.differences(questions[0], each)) for each in questions[1:])
     comparison.one_of(f"{place} again", again, [0], breaks=[clause])
@@ -289,10 +289,11 @@ def undeclared(bench: RelayBench) -> Comparison:
 
 
 def promised(bench: RelayBench) -> Comparison:
-    """Ask what the relay declares for clients that declare nothing, and all; each is answered.
+    """Have the upstream ask for all that the relay declares to it; each request is answered.
 
-    An error is an answer, unless it turns the request, which is right, down. Raises Inconclusive if
-    the tool that sends messages is not listed.
+    One client declares nothing, a second one everything. An error is an answer, unless its code
+    says that the request, which is valid, is not. Raises Inconclusive if the tool that sends
+    messages is not listed.
     """
     comparison = Comparison()
     needs_messages(bench)
@@ -411,10 +412,10 @@ def arrive(
     client: ListeningClient, method: str, expected: int = 1, mark: int = 0,
     within_s: float = MAY_ARRIVE_S,
 ) -> None:  # fmt: skip
-    """Wait `within_s` seconds at most until so many messages of a method came after the mark.
+    """Wait `within_s` seconds at most until `expected` messages of a method came after the mark.
 
-    Nothing is raised if they do not come. What a client of that way has waited for in vain, longer
-    than half a second, is waited for no longer than that.
+    Nothing is raised if they do not come. A method of which no message came in such a wait of over
+    half a second is then waited for half a second only, by all clients of its way, until one comes.
     """
     if method in client.unheard:
         within_s = min(within_s, MAY_ARRIVE_S)
@@ -467,8 +468,9 @@ def _compare_values(
 ) -> None:
     """Compare values of progress that arrived with those sent; a relay may add its own.
 
-    Its own are those beside all of the upstream's. Total and message may be left out, and the
-    message may be part of a longer one.
+    Values that the upstream did not send are findings only if one of the upstream's is missing:
+    otherwise they are the relay's own. Total and message may be left out, and the message may be
+    part of a longer one.
     """
     strange, missing = [], [*sent]
     for each in arrived:
