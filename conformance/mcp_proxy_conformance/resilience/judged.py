@@ -239,7 +239,7 @@ def _broken_by_status(
 def _of_topic(
     topic: Topic, load: Load, server: LoadServer, *, status: str, says: Says, known: frozenset[str]
 ) -> list[str]:
-    """Return the clauses on status or attempts (`topic`) broken where a server's load ends so.
+    """Return the clauses on `topic` that a server's load breaks if it ends with `status`.
 
     They are by the table of behaviours or, where that blames nothing, those of the case among
     `known`, the clauses on the topic. `says` is what the loader declares.
@@ -294,7 +294,7 @@ def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says
 
 
 def _isolation(load: Load, says: Says) -> list[str]:
-    """Return [I1.isolated] if the case cites it and a server that may fail did so, else [].
+    """Return [I1.isolated] if the case cites it and a server that had to fail did fail, else [].
 
     The case must have more than one server.
     """
@@ -466,9 +466,9 @@ def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
 def _secrets(compared: Comparison, load: Load) -> None:
     """Add to `compared` whether the answer shows a secret of the case, if it has secrets.
 
-    It is observed only if the loader was seen to use the secret; else it is open for a case
-    about secrets, and not compared for others. A loader that shows a secret which no server
-    repeats shows nothing about repeated ones.
+    A secret in the answer is a finding; none counts only if the loader was seen to send the secret:
+    else the clauses are open for a case about secrets, and not compared for others. If the loader
+    shows a secret that no server repeats, the clause on repeated ones is open.
     """
     secrets = load.case.given.secrets
     if not secrets:

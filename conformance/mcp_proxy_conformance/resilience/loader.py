@@ -173,8 +173,8 @@ class LoaderProgram:
     ) -> Loaded:
         """Load these servers and wait, at most `deadline_s` seconds, after which it is `hung`.
 
-        A program that is not running loads no servers first, so that its start is not
-        counted. One that hangs is ended; if it ends, or answers with an error, the load
+        A program that is not running is started by an empty load first, so that its start is
+        not counted. One that hangs is ended; if it ends, or answers with an error, the load
         `broke`. Raises AdapterError if it does not start, answers with anything else, or
         fails without servers.
         """

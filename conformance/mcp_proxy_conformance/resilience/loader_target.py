@@ -55,7 +55,7 @@ def _with(case: LoadCase, name: str, signature: str) -> LoadCase:
 
 
 def overtaken(case: LoadCase, signatures: tuple[str, ...]) -> str:
-    """Return a server of the case whose 403 the loader declares to read as a timeout; else "".
+    """Return the id of a server whose 403 the loader declares to read as a timeout; else "".
 
     The case then expects what this loader need not do. "" for a case about declared signatures.
     """
@@ -147,7 +147,10 @@ def loader_target(
 def program_target(
     command: Sequence[str], capabilities: Iterable[str], **declared: Any
 ) -> LoaderTarget:
-    """Return a target whose loader is the program that this command starts, with bounded memory."""
+    """Return a target whose loader is the program that this command starts.
+
+    The memory of the program's large answers is bounded.
+    """
     loader = partial(LoaderProgram, command, held=Held())
     return loader_target(loader, capabilities, command=tuple(command), **declared)
 

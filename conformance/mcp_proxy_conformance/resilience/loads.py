@@ -204,7 +204,10 @@ class Loads:
         return _is_unasked(load) or (hung and self._confirm)
 
     def _stand_in(self, load: Load) -> None:
-        """Begin the load without controls that replaces this one if it lost its healthy control."""
+        """If a load lost its healthy control server, begin one without controls to replace it.
+
+        It runs in the background; nothing is begun for a case that cannot be loaded so.
+        """
         bare, control = without_controls(load.case), load.loaded.outcome(CONTROL_UP.server_id)
         kept = control is not None and control.status == "available"
         if bare is not load.case and not kept and is_alike(bare) and not self._closed.is_set():
@@ -212,7 +215,7 @@ class Loads:
                 self.plan([bare])
 
     def _give_up(self) -> None:
-        """End the loaders whose present load, as is known by now, would stop them.
+        """End the loaders whose load in progress would not be answered, as is known by now.
 
         They are noted as given up.
         """

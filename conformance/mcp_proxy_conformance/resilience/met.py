@@ -23,7 +23,7 @@ def is_unasked(load: Load, server: LoadServer) -> bool:
 
 
 def unasked(load: Load) -> str:
-    """Return the first server that fails on a later page, if none was asked for a later page.
+    """Return the id of the first server that fails on a later page, if none was asked for one.
 
     "" otherwise, also if the case does not cite O3.later-page or the load was not answered.
     """

@@ -64,8 +64,8 @@ class Stoppers:
     def learn(self, case: LoadCase, servers: FaultServers, loaded: Loaded) -> None:
         """Remember the kind of an unanswered load's failing server, and how the load ended.
 
-        A load of several failing servers teaches nothing; one without any stops at the
-        control server or, without controls, at healthy ones.
+        A load of several failing servers teaches nothing. Of one without any, the kind is that
+        of the failing control server or, without controls, of healthy servers.
         """
         failing = [
             server
@@ -90,7 +90,7 @@ class Stoppers:
             return bool(self._kinds)
 
     def foretell(self, case: LoadCase) -> str:
-        """Return a sentence on why a load of this case would stop the loader; "" if it need not.
+        """Return a sentence on why a load of this case would stop the loader; "" if none is known.
 
         A kind of server that was not tried is judged by those that were, but not in a case about
         I4.bounded.
@@ -105,8 +105,8 @@ class Stoppers:
     def _ends_at(self, kind: Kind, *, alike: bool) -> str:
         """Return a sentence on how a load of a server of this kind ends; "" if it is not known.
 
-        If healthy servers stop the loader, every kind does. `alike`: whether kinds that
-        were not tried count as known by four others of their group, or by four groups.
+        If healthy servers stop the loader, every kind does. `alike`: whether a kind that was
+        not tried is taken to stop it once four kinds of its group, or kinds of four groups, do.
         """
         with self._lock:
             known = dict(self._kinds)

@@ -231,9 +231,9 @@ def has_tie(body: str) -> bool:
 
 
 def _by_connection(connection: dict[str, object]) -> Signal:
-    """Return how a malformed connection is classified: permanent; counted without a usable target.
+    """Return how a malformed connection is classified: permanent.
 
-    Usable is a URL with a host, or a command.
+    Attempts are `counted` only if it has no usable target: neither a URL with a host nor a command.
     """
     url = connection.get("url")
     lacks_host = isinstance(url, str) and not urlsplit(url).hostname

@@ -81,7 +81,10 @@ def script_in_words(server: LoadServer) -> str:
 
 
 def _in_words(behaviour: Behaviour) -> str:
-    """Return the set members of a behaviour in one line, without the request if `initialize`."""
+    """Return a behaviour in one line: its word and, where they are not None, its details.
+
+    These are code, place, body, seconds, kind of cut, request unless `initialize`, and connection.
+    """
     seconds = f"{behaviour.seconds:g} s" if behaviour.seconds is not None else ""
     body = json.dumps(behaviour.body, ensure_ascii=False) if behaviour.body else ""
     on = f"on {behaviour.on}" if behaviour.on != "initialize" else ""
@@ -145,8 +148,9 @@ def _sides(
 ) -> tuple[str, object, object]:  # fmt: skip
     """Return (path, observed value, allowed values) for a finding on the topic.
 
-    `ends` are the allowed (status, attempts) pairs: the path names the observed other half; if
-    that is not allowed either, each allowed value is named with its own.
+    `ends` are the allowed (status, attempts) pairs. The path also names the observed status, for
+    attempts, or attempts, for a status; the allowed values are those paired with it or, if no pair
+    has it, all pairs in words.
     """
     name, status = server.server_id, outcome.status
     if topic == "attempts":
@@ -230,7 +234,7 @@ def backwards(case: LoadCase, reads: Reads) -> list[LoadCase]:
 
 
 def alone(case: LoadCase, reads: Reads) -> list[LoadCase]:
-    """Return a load of each server by itself, once, with which the law of isolation compares.
+    """Return a case per server that loads it by itself, once, for the law of isolation to compare.
 
     [] for a single server.
     """
@@ -243,7 +247,7 @@ def alone(case: LoadCase, reads: Reads) -> list[LoadCase]:
 def _order(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
     """Law: a server's status does not depend on the order of the servers.
 
-    Two different ones that the source both allows are no breach.
+    Different statuses in the two orders are a breach only if the source allows just one of them.
     """
     compared = Comparison()
     for other in loads[1:]:
@@ -257,7 +261,8 @@ def _order(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
 def _isolation(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
     """Law: a server has the same status as in a load by itself, and the same tools.
 
-    Tools are compared if it is available in both. It is shown only where another server failed.
+    Tools are compared if it is available in both. Equal ones show the law to hold only if a server
+    of the case failed.
     """
     compared = Comparison()
     failed = any(outcome.status != "available" for _, outcome in _each(case, loads[0].loaded))

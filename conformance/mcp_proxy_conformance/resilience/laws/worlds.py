@@ -238,7 +238,8 @@ def expected(server: LoadServer, most: int, reads: Reads) -> Expected:
     """Return the outcome that a case expects of a server: what the source allows for its script.
 
     `most` bounds the attempts. If the source leaves a behaviour open, every failure and any
-    tools are allowed too. Attempts are None if they cannot be counted.
+    tools are allowed too. Attempts are None if they cannot be counted, or the connection is
+    malformed.
     """
     allowed = walk(server, most, reads=reads)
     anything = any(is_open(behaviour) for behaviour in server.script)
