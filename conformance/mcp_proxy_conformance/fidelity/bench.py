@@ -381,7 +381,7 @@ def repeated(values: Iterable[T]) -> list[T]:
 
 
 def argument_of(raw: bytes) -> Any:
-    """Return the arguments of a call as it arrived, as text if it is not JSON; ABSENT without."""
+    """Return the arguments in a call's message; a sentence if that is not JSON, ABSENT if none."""
     try:
         return exact_json.at(exact_json.read(raw), ("params", "arguments"))
     except ValueError as error:

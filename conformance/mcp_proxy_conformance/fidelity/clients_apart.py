@@ -111,10 +111,10 @@ def request_ids(bench: RelayBench) -> Comparison:
 
 
 def progress_tokens(bench: RelayBench) -> Comparison:
-    """Have clients call at once under equal progress tokens; the upstream's differ in a session.
+    """Have clients call at once under equal progress tokens; upstream, a session has no two equal.
 
-    They must be texts or integers. Raises NotApplicable over stdio, or if the relay hands no token
-    on.
+    Tokens there must be texts or integers. Raises NotApplicable over stdio, or if the relay hands
+    no token on.
     """
     comparison = Comparison()
     bench.needs_tool("give")

@@ -156,7 +156,7 @@ def elicitations_of_urls(bench: RelayBench) -> Comparison:
 
 
 def cancelled_beside(bench: RelayBench) -> Comparison:
-    """Have three clients call under one id; one cancels, one goes, and the last gets its answer.
+    """Have three clients call under one id; one cancels, one leaves, the third gets its answer.
 
     Raises Inconclusive if the direct way does not show that.
     """
@@ -175,8 +175,8 @@ def cancelled_beside(bench: RelayBench) -> Comparison:
 def doubled(bench: RelayBench) -> Comparison:
     """Open two streams of one client; have the upstream log, and tell of changed tools.
 
-    No message may come on both. Raises NotApplicable unless it is over streamable HTTP, or if
-    nothing arrives.
+    No message may come on both. Raises NotApplicable unless the relay serves over streamable HTTP,
+    or if nothing arrives.
     """
     needs_messages(bench)
     if bench.relay.target.transport != "http":

@@ -140,7 +140,7 @@ def stale_session(bench: RelayBench) -> Comparison:
 
 
 def _judge_sessions(comparison: Comparison, later: Sequence[Arrival], old: Collection[str]) -> None:
-    """Record requests in an ended session after its first 404, of which DELETE and GET are right.
+    """Compare what comes in an ended session after its first 404: only DELETE and GET may come.
 
     `later` is what has arrived since its end, `old` the ids of ended sessions. Nothing is recorded
     without a 404.

@@ -111,7 +111,10 @@ def size(value: Any) -> tuple[int, int]:
 
 
 def smaller(value: Any) -> Iterator[Any]:
-    """Yield values of the same kind with a member, an item, a character or a level less."""
+    """Yield values of the same type with a member, an item, a character or a level less.
+
+    There are none of a number, a boolean or null.
+    """
     if isinstance(value, dict):
         for name in value:
             yield {own: inner for own, inner in value.items() if own != name}

@@ -73,8 +73,8 @@ ARRIVES_S = 3.0
 def handshakes(bench: RelayBench) -> Comparison:
     """List as new clients of each era; every session of the upstream has begun by a handshake.
 
-    Everything that it has got since it was started is looked at, but not requests of 2026-07-28,
-    by which a relay finds out its era. Raises Inconclusive if it has got no handshake at all.
+    Everything that the upstream has got since its start is looked at, except for requests of
+    2026-07-28, by which a relay finds out its era. Raises Inconclusive if it has got no handshake.
     """
     comparison = Comparison()
     for wire in bench.served():
@@ -184,8 +184,8 @@ def fitting_headers(bench: RelayBench) -> Comparison:
 def mirrored_arguments(bench: RelayBench) -> Comparison:
     """Call a tool with marked arguments as clients of each era; the upstream gets their headers.
 
-    Plain values, such as need encoding, null and none are tried; no argument without a mark may
-    have a header. Raises NotApplicable unless the upstream is reached over HTTP.
+    Tried are plain values, values that need encoding, null, and no arguments; an argument without a
+    mark may have no header. Raises NotApplicable unless the upstream is reached over HTTP.
     """
     comparison = Comparison()
     marks = marks_of({"inputSchema": MARKED})

@@ -38,7 +38,7 @@ class RelayPool:
             self._ahead.append((given, self._starting(given)))
 
     def expect(self, given: Relayed) -> None:
-        """Begin to start a relay in front of that data, unless one of it waits to be taken."""
+        """Begin to start a relay in front of that data, unless one not taken is there or starts."""
         with self._lock:
             waiting = [*(each for each, _ in self._ahead), *(relay.given for relay in self._idle)]
             if not any(each is given for each in waiting):

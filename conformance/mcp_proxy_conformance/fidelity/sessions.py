@@ -381,7 +381,7 @@ class _Crossed:
 
 
 def _crossed(side: Side) -> _Crossed:
-    """List as two clients, and use the cursors of the first as the second."""
+    """List as two clients, use the first's cursors as the second, and return what that one gets."""
     first, second = side.client(), side.client()
     lists = [side.list_anew(client) for client in (first, second)]
     own, pages, foreign = _described(lists[1].tools), 0, set[str]()

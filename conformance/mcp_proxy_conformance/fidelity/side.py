@@ -116,9 +116,10 @@ class Side:
     def client(
         self, headers: Mapping[str, str] | None = None, wire: Wire | None = None
     ) -> Conversation:
-        """Return a new client of an era, with a session of its own if it has any; `close` ends it.
+        """Return a new client of an era, by default this way's, which is not connected yet.
 
-        ProtocolFault for an era that the suite does not speak on this way.
+        `headers` go with its requests; `Side.close` ends it. Raises ProtocolFault for an era that
+        the suite does not speak on this way.
         """
         client = self._connect(headers or {}, wire or self._era)
         self._clients.append(client)

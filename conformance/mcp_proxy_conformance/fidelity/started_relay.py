@@ -145,7 +145,7 @@ class StartedRelay:
         return "" if self._process is None else self._process.tail()
 
     def alive(self) -> bool:
-        """Whether the relay's process runs; over stdio it runs as long as its client's session."""
+        """Whether the relay's process runs; True over stdio, where each client has its own."""
         return self._process is None or self._process.alive()
 
     def is_direct(self, message: Message) -> bool:

@@ -77,7 +77,7 @@ class Exchange:
     def answer(self) -> Mapping[str, Any]:
         """The members of the JSON-RPC answer, {} before it arrives.
 
-        An error without an id, or whose id is null, in a response that is not a stream is one too.
+        An error without an id, or whose id is null, counts as the answer too.
         """
         for each in self.received(""):
             own = each.message.get("id")

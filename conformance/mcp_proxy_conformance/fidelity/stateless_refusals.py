@@ -150,8 +150,8 @@ def versions(bench: RelayBench) -> Comparison:
 def forms(bench: RelayBench) -> Comparison:
     """Ask with one fault each; status and code are those of its kind.
 
-    A stream that is open already has the status 200. Raises Inconclusive if the direct way does
-    not show one.
+    In an event stream, whose status is 200, only the code counts. Raises Inconclusive if the direct
+    way does not refuse a fault so.
     """
     comparison = Comparison()
     with both(bench) as (own, shown):
@@ -265,7 +265,7 @@ def not_found(bench: RelayBench) -> Comparison:
 
 
 def _granted(bench: RelayBench, side: Side, version: str) -> Any:
-    """Return the version that a handshake for this one is given; None for an error or no answer."""
+    """Return the version that answers a handshake for `version`; None for an error or no answer."""
     own_id, came = fresh_id(), list[Mapping[str, Any]]()
 
     def take(raw: bytes, _: int) -> None:

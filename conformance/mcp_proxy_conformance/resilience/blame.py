@@ -106,8 +106,8 @@ def _by_notification(behaviour: Behaviour) -> Clauses:
 def _by_code(behaviour: Behaviour, signatures: Sequence[str]) -> Clauses:
     """Return the clauses for a server that answers with this behaviour's status code.
 
-    The body decides between those of a 401 or 403; the notification has its own. None if the
-    answer is cut too, or the source is open.
+    The body decides between those of a 401 or 403; the notification has its own. All are empty if
+    the answer is cut too, or the source is open.
     """
     code, body = behaviour.code or 0, behaviour.body or ""
     if behaviour.by is not None:

@@ -375,8 +375,8 @@ def _tools(
 ) -> None:
     """Add to `compared` whether a failed server has no tools, and an available one exactly its own.
 
-    The error of an available one must be empty. Tools of a server that should have failed break
-    S2.no-tools too. Declared prefixes of names are no difference.
+    The error of an available one must be empty. Tools of a server that failed or had to, listed for
+    it or for another one, break S2.no-tools too. Declared prefixes of names are no difference.
     """
     name, tools = outcome.server_id, _listed(outcome.tools)
     server = next(each for each in load.case.given.servers if each.server_id == name)
