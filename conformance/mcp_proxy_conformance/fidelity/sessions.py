@@ -315,8 +315,8 @@ def _exchanged(
 def _streamed(bench: RelayBench, client: Client, name: str) -> Sequence[Event]:
     """Call the tool that makes progress; return the events of the call's stream.
 
-    `name` is both the request's id and its progress token.
-    Raises Inconclusive if the relay does not answer.
+    `name` is both the request's id and its progress token. Raises Inconclusive if the relay does
+    not answer.
     """
     params = {
         "name": bench.through.name_of(TELLING),

@@ -151,7 +151,7 @@ def forms(bench: RelayBench) -> Comparison:
     """Ask with one fault each; status and code are those of its kind.
 
     In an event stream, whose status is 200, only the code counts. Raises Inconclusive if the direct
-    way does not refuse a fault so.
+    way does not refuse a fault like that.
     """
     comparison = Comparison()
     with both(bench) as (own, shown):

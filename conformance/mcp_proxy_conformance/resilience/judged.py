@@ -467,8 +467,8 @@ def _secrets(compared: Comparison, load: Load) -> None:
     """Add to `compared` whether the answer shows a secret of the case, if it has secrets.
 
     A secret in the answer is a finding; none counts only if the loader was seen to send the secret:
-    else the clauses are open for a case about secrets, and not compared for others. If the loader
-    shows a secret that no server repeats, the clause on repeated ones is open.
+    else the clauses are open for a case about secrets, and not compared for others. In a case about
+    repeated secrets, one in the answer that no server repeats leaves that clause open instead.
     """
     secrets = load.case.given.secrets
     if not secrets:
