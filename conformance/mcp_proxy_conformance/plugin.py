@@ -106,7 +106,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Select, order and shard the checks; stop the run if a known failure names an unknown case."""
+    """Select, order and shard the checks; stop the run if a known failure names an unknown case.
+
+    Cases are looked up only if the user named no tests. If named tests leave clauses of the profile
+    out, the run is marked as narrowed (only a part is judged), except in a trial of the selftest.
+    """
     run = config.stash.get(RUN, None)
     if run is None:
         return
@@ -124,8 +128,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Prepare the run and probe the target; if nothing can be judged, run no test.
 
-    If some of the tests are a user's own, all are run, and those that need the target fail. None
-    has pytest run the tests, as without a run.
+    If some of the tests are a user's own, all are run even so: the first that needs the target
+    fails, later ones are skipped. None has pytest run the tests, as it does without a target.
     """
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly or not session.items:
@@ -149,10 +153,11 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Any:
-    """Start a check's target, prove its locks, and return the check's access to it (or to loads).
+    """Return a check's access to its target or loads, started with its locks proven if need be.
 
-    Skip a check that needs what the target lacks; if the run was stopped, fail the first check with
-    the reason and skip those after it. UsageError without a target, or for a check without a world.
+    Skip a check that needs what the target lacks. If the run was stopped, or a check of an endpoint
+    has no URL, fail the first such check with the reason and skip those after it. UsageError
+    without a target, or for a check without a world.
     """
     if "golden" in request.fixturenames:  # it keeps what is stored, also without a target
         request.getfixturevalue("golden")
@@ -175,7 +180,7 @@ def bench(request: pytest.FixtureRequest) -> Any:
 
 
 def _end(config: pytest.Config, why: str) -> NoReturn:
-    """Fail the first check that nothing can judge, with the reason; skip each one after it."""
+    """Fail the current check with `why`, or skip it if an earlier one was failed here."""
     if config.stash.get(STOPPED, False):
         pytest.skip(f"nothing can be judged: {why}")
     config.stash[STOPPED] = True
@@ -184,9 +189,10 @@ def _end(config: pytest.Config, why: str) -> NoReturn:
 
 @pytest.fixture
 def golden(snapshot: SnapshotAssertion) -> Iterator[Golden]:
-    """Yield the stored answer that a user's check compares with, and keep it after the check.
+    """Yield the stored answer that a user's check compares with, as `answer == golden`.
 
-    `--snapshot-update` renews it.
+    `--snapshot-update` renews it. If the check did not pass, the stored answers that it did not
+    reach are kept afterwards: syrupy would report them as unused, or remove them.
     """
     # syrupy takes a while to import, and the installed checks do without
     from mcp_proxy_conformance.run.answer_file import AnswerFile  # noqa: PLC0415
@@ -198,9 +204,11 @@ def golden(snapshot: SnapshotAssertion) -> Iterator[Golden]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
-    """Have the run's subject, such as a proxy, call and judge a check, and show pytest the outcome.
+    """Have the run's subject (proxy, loader, ...) call and judge a check; show pytest the outcome.
 
-    The ending of a check that cites clauses is kept for the report; other tests are left to pytest.
+    If the check cites clauses, its verdict is kept for the report, and breaches of schemas in its
+    answers count too. Tests without a world or `bench` are left to pytest (None); for others it
+    returns True, or raises for a check that pytest must not count as passed.
     """
     run = pyfuncitem.config.stash.get(RUN, None)
     place = place_of(pyfuncitem)
@@ -254,10 +262,11 @@ def pytest_assertrepr_compare(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Record a check's result, release its target; stop the run if this failure or time ends it.
+    """Record a check's result, release its target after it, and end the session if it must end.
 
-    The verdict and the clauses join pytest's report as properties. A user's own check only has its
-    target released.
+    It must after a failure that an option names, after too many timeouts, and when the time is up.
+    Verdict and clauses join pytest's report as properties. A user's own check only has its target
+    released. Raises KeyboardInterrupt if a signal was received before.
     """
     report = yield
     run = item.config.stash.get(RUN, None)
@@ -336,7 +345,10 @@ def _in_time(item: pytest.Item) -> AbstractContextManager[None]:
 
 
 def _stop_if_silent(item: pytest.Item, ending: Ending, run: RunSession) -> None:
-    """Stop the run after five timeouts in a row, except in trials of the selftest."""
+    """Count a check's ending, and stop the run at the fifth timeout in a row.
+
+    A trial of the selftest is not stopped.
+    """
     outcome = item.config.stash[SILENCE].after(ending, advisory=is_advisory(item))
     if outcome is not None and not run.request.trial:
         run.state.stopped = outcome
@@ -351,17 +363,18 @@ def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> N
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """Remember a module that cannot be imported as a fault of the suite."""
+    """Remember a failed collection, e.g. an import, as a fault of the suite, by its last line."""
     if report.failed:
         FAULTS.append(f"{report.nodeid}: {str(report.longrepr).strip().rpartition(chr(10))[2]}")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Complete the run's state, write the report and end every target; nothing without a run.
+    """Complete the run's state, write the report and end every target.
 
-    Exit code 0 becomes 1 if the run was stopped before it judged a check, or a known failure is
-    stale. UsageError if the report cannot be written.
+    Do nothing without a run, or if tests were only collected. Pytest's exit code 0 becomes 1 if the
+    run was stopped, or if the report's own is that of a stale deviation. UsageError if the report
+    cannot be written.
     """
     run = session.config.stash.get(RUN, None)
     if run is None or session.config.option.collectonly:
@@ -389,7 +402,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Print what became of the known failures, and the outcome if there are any or no check ran."""
+    """Print the state of each known failure; the outcome too, if there is any or the run stopped.
+
+    Nothing without a report.
+    """
     report = config.stash.get(REPORT, None)
     if report is None:
         return

@@ -164,15 +164,15 @@ def causes(clauses: Sequence[ClauseVerdict], results: Sequence[Result]) -> list[
 def _gravity(order: Mapping[str, int], cause: RootCause) -> tuple[bool, int, int, int]:
     """Return the sort key of a cause, the gravest first and waived ones last.
 
-    Its parts: waived; minus the number of clauses; minus that of results; place of the first
-    clause in the profile.
+    Its parts: waived; minus the number of clauses that it breaks or leaves open; minus that of
+    its failed and open results; the number of its first clause in `order`.
     """
     clauses, results = (*cause.breaks, *cause.leaves_open), (*cause.results, *cause.open_results)
     return cause.waived, -len(clauses), -len(results), order.get(cause.clause, 0)
 
 
 def _items(result: Result) -> Iterator[_Item]:
-    """Yield the findings of a failed result; for one without any, one of all its clauses."""
+    """Yield the findings of a failed result; without any, one finding that breaks its clauses."""
     for finding in result.findings or (Finding(path="", clauses=result.clauses),):
         yield _Item(result, finding)
 
@@ -185,8 +185,9 @@ def never_revealed(
 ) -> tuple[list[_Group], list[_Item]]:
     """Return (groups about tools under a lock that the flag never reveals, other findings).
 
-    Such a lock's clause is broken for a tool under that lock alone, and no result shows it to hold.
-    A tool with further locks belongs here too, unless the finding shows it with a status.
+    There is one group for each such lock. The lock's clause in LOCK_OF is broken for a tool under
+    that lock alone, or of unknown locks, and no result observed it to hold. Findings about tools
+    with further locks belong to the group too, unless they show a status.
     """
     held = {clause for result in results for clause in result.observed}
     groups, rest = list[_Group](), list(items)
@@ -229,15 +230,18 @@ def _breaks(item: _Item, clause: str) -> bool:
 
 
 def _shows_alone(item: _Item, clause: str) -> bool:
-    """Whether a finding breaks the clause for a tool under its lock alone, or of unknown locks."""
+    """Whether a finding breaks a lock's clause for a tool under that lock alone.
+
+    True also if the tool's locks are unknown. `clause` is a key of LOCK_OF.
+    """
     return clause in item.clauses and (not item.states or (LOCK_OF[clause],) in item.states)
 
 
 def _is_of_hidden(item: _Item, lock: str, clause: str) -> bool:
     """Whether a finding is the absence of tools that all have this lock, which is never revealed.
 
-    It breaks a requirement on revealed tools and observed no status; with unknown locks, it must
-    break the lock's own clause.
+    It breaks a requirement on revealed tools and observed no status; if the tools' locks are
+    unknown, it breaks `clause`, which is that of the lock, and no other.
     """
     if not item.states:
         return item.clauses == {clause}
@@ -251,8 +255,8 @@ def taken_for(
 ) -> tuple[list[_Group], list[_Item]]:
     """Return (groups that each show one lock named in the place of the due one, other findings).
 
-    That is seen in a status, in counts, or in a refusal that equals the target's own for the
-    other lock.
+    There is one group for each pair of statuses (due, named). A finding shows such a pair by a
+    status, by counts, or by a refusal. `results` is not used.
     """
     del results
     groups: dict[tuple[str, str], _Group] = {}
@@ -300,7 +304,10 @@ def confusion(finding: Finding) -> tuple[str, str] | None:
 
 
 def _number(counts: Mapping[str, Any], word: str) -> tuple[int, int]:
-    """Return (least, greatest) count of a word: of a number, or of a choice; (0, 0) for none."""
+    """Return (least, greatest) count that `counts` has for a word, as a number or list of choices.
+
+    (0, 0) without the word, or without an integer.
+    """
     value = counts.get(word, 0)
     numbers = [n for n in (value if isinstance(value, list) else [value]) if isinstance(n, int)]
     return (min(numbers), max(numbers)) if numbers else (0, 0)
@@ -309,7 +316,8 @@ def _number(counts: Mapping[str, Any], word: str) -> tuple[int, int]:
 def by_clause(items: Sequence[_Item], order: Mapping[str, int]) -> list[_Group]:
     """Group findings by the clause that most results break, then those left over in the same way.
 
-    All that a group's findings break belongs to it. Ties are broken by the profile's order.
+    A finding joins the first group whose clause it breaks, and one without clauses the first of
+    all. Ties are broken by `order`, the places of clauses in the profile.
     """
     groups, rest = list[_Group](), list(items)
     while rest:
@@ -328,10 +336,10 @@ def by_clause(items: Sequence[_Item], order: Mapping[str, int]) -> list[_Group]:
 
 
 def same_state(groups: Sequence[_Group]) -> list[_Group]:
-    """Return the groups, those joined in place that are about things in the same state.
+    """Return the groups; each about things in the same state as an earlier one is joined into it.
 
-    Groups of tools are joined if they have one requirement and one and the same set of locks;
-    those of servers if they have one requirement, or one's states are among the other's.
+    Groups of tools are joined if they break one requirement and know one and the same set of locks;
+    those of servers if they break one requirement, or one's states are among the other's.
     """
     merged: list[_Group] = []
     for group in groups:
@@ -347,8 +355,9 @@ def same_state(groups: Sequence[_Group]) -> list[_Group]:
 def _in_one_state(first: _Group, second: _Group) -> bool:
     """Whether two groups are about things in the same state; False if one knows no state.
 
-    Tools must have one and the same set of locks and requirement; servers one requirement, or
-    states of which one set includes the other.
+    For tools, both must break the same single requirement (the part of a clause's id before the
+    dot) and all findings must be about one and the same set of locks; for servers, one requirement
+    is enough, or that one group's states include the other's.
     """
     own = [{clause.partition(".")[0] for clause in group.clauses} for group in (first, second)]
     alike = own[0] == own[1] and len(own[0]) == 1
@@ -369,7 +378,7 @@ def _in_words(group: _Group) -> str:
 
 
 def same_text(groups: Sequence[_Group]) -> list[_Group]:
-    """Return the groups, those joined in place whose findings all observed the same text.
+    """Return the groups; those whose findings all observed one text are joined into the first.
 
     A text of under 12 characters joins nothing.
     """
@@ -381,7 +390,7 @@ def same_text(groups: Sequence[_Group]) -> list[_Group]:
 def _text_key(group: _Group) -> object:
     """Return the text, of 12 characters or more, that all of a group's findings observed.
 
-    None if they observed several, or other values.
+    None if they observed several texts, a shorter one, or another value.
     """
     texts = {_text(item.finding.observed) for item in group.items}
     text = texts.pop() if len(texts) == 1 else ""
@@ -396,9 +405,10 @@ def _text(value: object) -> str:
 
 
 def same_origin(groups: Sequence[_Group]) -> list[_Group]:
-    """Return the groups, those joined, the first in place, that observed one and the same act.
+    """Return the groups; those whose findings observed one and the same act become one.
 
-    Groups that have such an act in common with a third are joined, too.
+    Acts are named by the `origin` of findings. Groups that share one with a third group are joined
+    through it. The first of joined groups is changed in place and keeps its position.
     """
     merged: list[_Group] = []
     for group in groups:
@@ -437,10 +447,10 @@ def _merged(
 
 
 def _joined(groups: Sequence[_Group], items: Sequence[_Item]) -> list[_Item]:
-    """Add each finding to the only group that breaks all its clauses already; return the others.
+    """Add each finding, in place, to the group that breaks all its clauses; return the others.
 
-    Its tools must be in states that the group has; a status is not added to a group of a hidden
-    lock.
+    Those are findings that no group fits, or several. The group must also know the states of the
+    finding's tools, and if it is about a lock that is never revealed, the finding shows no status.
     """
     rest = []
     known = [(group, group.clauses, group.states) for group in groups]
@@ -526,8 +536,9 @@ def _of_group(
 ) -> RootCause:
     """Return the cause of a group: its clauses, the most broken first, and its results.
 
-    It leaves open the clauses of its open results that are not settled elsewhere, and is waived
-    if all its results are.
+    The clause that the group itself names as `first` precedes. The cause leaves open those clauses
+    of the group's open results whose verdict is inconclusive, and is waived if all its failures
+    are. `order` is the place of each clause in the profile.
     """
     counts = group.clauses
     broken = sorted(counts, key=lambda clause: (-counts[clause], order.get(clause, 0)))

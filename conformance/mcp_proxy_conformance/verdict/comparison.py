@@ -65,7 +65,8 @@ class Comparison:
     ) -> None:  # fmt: skip
         """Record a finding unless the observation equals an allowed value, JSON type included.
 
-        Else the clauses `shows`, by default `breaks`, count as observed. Nothing is raised.
+        If it does, the clauses `shows`, by default `breaks`, count as observed. `path` is the place
+        of the observation. Nothing is raised.
         """
         holds = any(same(observed, value) for value in allowed)
         wanted = next(iter(allowed)) if len(allowed) == 1 else sorted(allowed, key=str)
@@ -79,8 +80,9 @@ class Comparison:
     ) -> None:  # fmt: skip
         """Record a finding unless `holds`; else the clauses `shows` count as observed.
 
-        These are by default `breaks`. `allowed` is in words if `described`; `due` and
-        `taken_for` are those of Finding. Nothing is raised.
+        These are by default `breaks`, the clauses that a finding breaks. `described`: `allowed`
+        is a phrase, not a value; `due` and `taken_for`: the status that was due, and the one named
+        in its place, if the finding is of that kind. Nothing is raised.
         """
         self.looked += 1
         clauses = tuple(dict.fromkeys(breaks))
@@ -118,7 +120,7 @@ class Comparison:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was compared."""
+        """Whether nothing was compared, observed or left open."""
         return not (self.looked or self.observed or self.open)
 
     @property
@@ -193,9 +195,10 @@ def compared(op: str, left: object, right: object) -> None:
 
 
 def note_text(text: str, status: str, *, pinned: bool) -> None:
-    """Keep a text in the current Watch: one that is not understood or, if `pinned`, accepted so.
+    """Keep a text in the current Watch: as not understood or, if `pinned`, as accepted by a pin.
 
-    It does nothing without a Watch, for a text over 2000 characters, or beyond ten texts.
+    `status` is the one that the target gave it for. It does nothing without a Watch, for a text
+    over 2000 characters, or beyond ten texts of that kind.
     """
     watch = _WATCH.get(None)
     if watch is not None and len(text) <= LONGEST_TEXT:
@@ -207,8 +210,8 @@ def note_text(text: str, status: str, *, pinned: bool) -> None:
 def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tuple[Finding, ...]:
     """Return a failing assertion's findings: of two mappings under `==`, one per differing member.
 
-    Otherwise one; for operators but `==` and `is` its allowed side is in words. `sides` are
-    (operator, observed, allowed); None if unknown.
+    For others there is one finding; for operators but `==` and `is` its allowed side is in words.
+    Each breaks all the `clauses`. `sides` are (operator, observed, allowed); None if unknown.
     """
     if sides is None:
         return (Finding(path="", clauses=clauses),)

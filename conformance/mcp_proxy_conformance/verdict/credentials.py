@@ -35,9 +35,9 @@ def credentials(
 ) -> Iterator[str]:
     """Yield the credentials in these places, and the parts of each that give it away.
 
-    Variables and a command's options count if named as a secret, all headers but harmless ones,
-    the secret parts of any URL. `environment` is by default this process's; its values under
-    eight characters are left out, unless in a URL.
+    `words` are those of a command. Values of its options and of variables count if they are named
+    as a secret, values of headers unless harmless, the secret parts of any URL. `environment` is by
+    default this process's; its values under eight characters are left out, unless in a URL.
     """
     environment = os.environ if environment is None else environment
     yield from _of_url(url)
@@ -61,7 +61,8 @@ def credentials(
 def _of_url(url: str) -> Iterator[str]:
     """Yield the secret parts of a URL, as they are and decoded; nothing if it is invalid.
 
-    They are user and password, alone and in base64, and parameters named as a secret.
+    They are the userinfo (`user:password`), also in base64, its password, or the user if there is
+    none, and parameters named as a secret.
     """
     try:
         parts = urlsplit(url)

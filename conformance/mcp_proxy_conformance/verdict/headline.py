@@ -27,8 +27,10 @@ def outcome(
 ) -> Outcome:
     """Return a run's outcome; the precedence of exit codes is 130, 70, 2, 1, 3, 5, 4, 0.
 
-    Advisory clauses never count. A part of a run with something passed and nothing broken or
-    open ends with 0 as `partial`; one with waived clauses alone as `passes with N deviations`.
+    Advisory results count only as faults of the suite. A stopped run has the outcome it was stopped
+    with, unless that is 3 or 4 and a required clause failed. A part of a run with something passed
+    and nothing broken or open ends with 0 as `partial`; a whole run whose only failures are waived,
+    with 0 as `passes with N deviations`.
     """
     firm = [clause for clause in clauses if clause.level == "required"]
     errors = [
@@ -76,8 +78,9 @@ def outcome(
 def _lacks(run: RunRecord, clauses: Sequence[ClauseVerdict], open_: list[str]) -> str:
     """Return why a run without failures is incomplete; "" if enough was observed.
 
-    The profile's floor requires capabilities that are not declared, clauses are open (`open_`), or
-    the floor requires passes that are missing.
+    That is, in this order: the profile's floor requires capabilities that are not declared, clauses
+    are open (`open_`), or the floor requires passes that are missing; a waived clause counts as
+    passed.
     """
     missing = sorted(set(run.profile.floor.capabilities) - run.target.capabilities)
     if missing:

@@ -111,7 +111,7 @@ class RunRecord:
 
 
 def not_declared(needs: Iterable[str], capabilities: frozenset[str]) -> NotApplicable | None:
-    """Return a NotApplicable for the first of these capabilities not declared; None without one."""
+    """Return a NotApplicable for the first of `needs` not in `capabilities`; None if all are."""
     for word in needs:
         if word not in capabilities:
             return NotApplicable(f"{word} is not declared", cause="not_declared")

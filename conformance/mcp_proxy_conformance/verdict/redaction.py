@@ -137,7 +137,10 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _in_base64(raw: bytes) -> Iterator[str]:
-    """Yield the base64 forms, of six letters or more, that any text with these bytes contains."""
+    """Yield the base64 letters of these bytes at each alignment, in both alphabets, if six or more.
+
+    Wherever the bytes are in some data, its base64 contains the letters of one alignment.
+    """
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield from (letters for letters in in_base64(raw, encode) if len(letters) >= LEAST_ENCODED)
 

@@ -58,7 +58,7 @@ class Inconclusive(Exception):
     def __init__(
         self, reason: str, *, cause: Cause = "control", hint: str = "", needs: Iterable[str] = ()
     ) -> None:
-        """Keep all; `hint` is by default the repair for the cause."""
+        """Keep cause, hint and needs; `hint` is by default the cause's repair, if it has one."""
         self.cause: Cause = cause
         self.hint = hint or HINTS.get(cause, "")
         self.needs = tuple(dict.fromkeys(needs))
@@ -77,7 +77,7 @@ class LockText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unread(Inconclusive):
-    """A text was not understood: its author can pin it with its class."""
+    """The suite recognised no lock in a text of the target; the target file can pin it to one."""
 
     def __init__(self, text: str) -> None:
         """Make the reason from the text, with the cause `unread_text`."""
@@ -97,7 +97,7 @@ class NotApplicable(Exception):
 
 
 class Misshapen(Exception):
-    """The target's answer lacks the shape that its surface names: the target is to blame.
+    """The target's answer lacks the shape declared under `surface` in its file; it is to blame.
 
     `clauses` are those that the shape breaks; if there are none, nothing was observed.
     """
@@ -109,7 +109,7 @@ class Misshapen(Exception):
 
 
 class Breach(AssertionError):
-    """A failure seen in the suite itself (an upstream counter, a leaked canary): it is not retried.
+    """A failure seen by the suite's own servers (calls counted, a secret leaked); not retried.
 
     `observed` are the facts by place.
     """
@@ -136,7 +136,7 @@ class Matter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One difference, about one tool, server or direction.
+    """One difference of an observed from an allowed value, about one tool, server or direction.
 
     `path` is the place of the observation, `clauses` are those that it breaks. `described`: what
     is allowed is said in words, and is not itself a value. `message` is the id of the answer that
@@ -159,7 +159,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_shape(reason: str, clauses: tuple[str, ...]) -> Finding:
-    """Return the finding on an answer that lacks the declared shape, which breaks the clauses."""
+    """Return the finding on an answer that lacks the declared shape, which breaks the clauses.
+
+    `reason` says what is wrong with the answer; it is shown as the observed value.
+    """
     return Finding(path="the answer's shape", clauses=clauses, allowed="as named in `surface`",
                    observed=reason)  # fmt: skip
 
@@ -217,8 +220,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def of(self, clause: str) -> Verdict | None:
         """Return this result's verdict on a clause; None if it has none.
 
-        It is its own on a clause that it is about, and `pass` on another one that it
-        observed.
+        That is the result's own verdict for one of its `clauses`, and `pass` for another
+        one among `observed`.
         """
         if clause in self.clauses:
             return self.verdict

@@ -91,8 +91,8 @@ def is_clause(wanted: str) -> bool:
 def strays(wanted: Iterable[str], collected: Collection[tuple[str, str | None]]) -> dict[str, str]:
     """Map each id with a case that its check does not have to the nearest id of that check.
 
-    Ids of clauses, and of checks that are not in the run, are left out. `collected` are the
-    (check, case) pairs of the whole run.
+    Ids of clauses, of cases alone, and of checks that are not in the run, are left out. `collected`
+    are the (check, case) pairs of the whole run.
     """
     nearest: dict[str, str] = {}
     for wanted_id in wanted:
@@ -107,8 +107,8 @@ def strays(wanted: Iterable[str], collected: Collection[tuple[str, str | None]])
 def why_not(wanted: str) -> str:
     """Return why this id cannot be waived, with the repair; "" if it can.
 
-    It is unknown, advisory only, or about the suite's own clauses. Of `check[case]` only the
-    check is looked at: for the case see `strays`.
+    It cannot if it is unknown, or if it cites no required clause but the suite's own.
+    Of `check[case]` only the check is looked at: for the case see `strays`.
     """
     cited = _cited(wanted)
     if cited is None:

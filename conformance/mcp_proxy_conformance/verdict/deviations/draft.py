@@ -21,9 +21,10 @@ HEAD = """\
 
 
 def broken(clauses: Iterable[ClauseVerdict], results: Iterable[Result]) -> dict[str, str]:
-    """Map each required clause that fails, and that may be waived, to its first reason, in order.
+    """Map each clause that a required result fails and that may be waived to the first reason.
 
-    Failures before the first check, and the suite's own clauses, cannot be waived.
+    They are in the order of `clauses`, and only those. Failures of the probe, before the first
+    check, and of the suite's own clauses cannot be waived.
     """
     first: dict[str, str] = {}
     for result in results:
@@ -58,8 +59,8 @@ def begun(clauses: Mapping[str, str], causes: Iterable[RootCause], expires: date
 def _entry(ids: Sequence[str], sentence: str, reason: str, expires: date) -> str:
     """Return the text of one entry: comments, its id or ids, empty reason and issue, the last day.
 
-    The comments are `sentence` and `reason`, escaped, each on one line and once. The file is
-    refused until reason and issue are filled in.
+    The comments are `sentence` and `reason`, escaped, each on one line cut to 120 characters; equal
+    ones are written once. The file is refused until reason and issue are filled in.
     """
     lines = dict.fromkeys(" ".join(inert(text).split())[:WIDTH] for text in (sentence, reason))
     comment = "\n".join(f"# {line}" for line in lines if line)

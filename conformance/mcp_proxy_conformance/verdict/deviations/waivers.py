@@ -67,8 +67,8 @@ def waivers(
 ) -> list[Waiver]:
     """Return the state of each deviation after a run, in their order.
 
-    `results` contain the waived ones. Only if `whole`, when nothing of the profile was left
-    out, can an entry be stale.
+    `results` are those of the run, excused failures already made `waived`. Only if `whole`, when
+    nothing of the profile was left out, can an entry be stale.
     """
     covered = [_covering(result, deviations) for result in results if result.verdict == "waived"]
     return [
