@@ -30,11 +30,11 @@ TIMES = ("began", "seconds", "python", "requests", "command")
 
 
 def render(report: Report) -> str:
-    """Return the brief report as JSON, one clause, result and message a line; it reads as before.
+    """Return the brief report as JSON, with one clause, result or message a line.
 
-    Verdicts, findings and reasons are those of the report; the reader computes its causes again.
-    Kept messages are those that the HTML page shows, of one failure a clause, with the shown part
-    of each body. Credentials that the suite planted are redacted.
+    Verdicts, findings and reasons are those of the report. It has no causes, which the reader of
+    reports computes again. Messages are kept only if the HTML page shows them, of one failure a
+    clause, with the shown part of each body. Credentials that the suite planted are redacted.
     """
     results, messages = _results(report)
     brief = msgspec.structs.replace(
@@ -59,7 +59,10 @@ def _without(names: tuple[str, ...], row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _results(report: Report) -> tuple[list[Result], dict[str, ReportedMessage]]:
-    """Return the results, with the messages that they keep, and those messages by their place."""
+    """Return (brief results, messages that they keep, by place).
+
+    Only the first failed or waived result of each first clause keeps messages.
+    """
     number: Counter[str] = Counter()
     kept: dict[str, ReportedMessage] = {}
     results = []
@@ -78,7 +81,8 @@ def _results(report: Report) -> tuple[list[Result], dict[str, ReportedMessage]]:
 def _brief(result: Result, messages: tuple[str, ...]) -> Result:
     """Return the result with these messages only, and without what the report repeats elsewhere.
 
-    A result that passed or does not apply loses its evidence too; all lose times and commands.
+    All lose times, command and pinned texts, and those with findings their evidence. A result that
+    passed or does not apply loses all evidence, `unseen` and `cut`.
     """
     told = result.verdict in TOLD
     return msgspec.structs.replace(
@@ -104,7 +108,10 @@ def _shown(
 
 
 def _cut(message: ReportedMessage, row: ShownMessage) -> ReportedMessage:
-    """Return the message with the shown part of its body, and only headers that `curl` sends."""
+    """Return the message with the part of its body in `row`, and headers that curl is to send.
+
+    Its `cut` also counts the bytes of the body left out here.
+    """
     body = row.before.removeprefix("… ") + row.marked + row.after
     left_out = len(message.body.encode(errors="replace")) - len(body.encode(errors="replace"))
     return msgspec.structs.replace(

@@ -27,16 +27,19 @@ Forms = tuple[list[Line], list[Line], list[Line]]
 
 
 def height(lines: Sequence[Line], columns: int) -> int:
-    """Return how many screen rows these lines take at that width, at least one each; 0 means 80."""
+    """Return how many rows of a screen, `columns` wide (0 means 80), these lines take.
+
+    Each takes at least one.
+    """
     width = columns or COLUMNS
     return sum(max(1, -(-len(line.text) // width)) for line in lines)
 
 
 def cause_list(report: Report, *, columns: int, room: int | None) -> list[Line]:
-    """Return lines on the causes that are not waived, in at most `room`, each as full as fits.
+    """Return lines on the causes that are not waived, each as full as `room` rows of screen allow.
 
     A head counts them, and a command to run a check again follows. With `room` None all are
-    whole; [] without causes.
+    whole; [] without such causes. `columns` is the screen's width, 0 for unknown.
     """
     known = [cause for cause in report.causes if not cause.waived]
     width = columns or COLUMNS
@@ -58,7 +61,7 @@ def cause_list(report: Report, *, columns: int, room: int | None) -> list[Line]:
 def _fitted(
     forms: Sequence[Forms], failed: Sequence[bool], left: int, width: int
 ) -> list[Line]:  # fmt: skip
-    """Return the causes' lines, each cause in one of its forms, together in at most `left` lines.
+    """Return the causes' lines, each cause in one of its forms, in at most `left` rows of screen.
 
     `failed` says which causes are failures: these are made fuller first, all to the second form
     before any to the third. Causes for which there is no line are counted in the last one.
@@ -79,7 +82,10 @@ def _fitted(
 
 
 def _head(known: Sequence[RootCause]) -> str:
-    """Return the number of causes, and how many clauses fail or are inconclusive by them."""
+    """Return in words the number of causes, and of clauses that fail or are inconclusive by them.
+
+    A clause that both fails and is inconclusive counts as failing.
+    """
     failing = {clause for cause in known for clause in cause.breaks}
     still = {clause for cause in known for clause in cause.leaves_open} - failing
     causes = counted(len(known), "cause", "causes")
@@ -87,9 +93,9 @@ def _head(known: Sequence[RootCause]) -> str:
 
 
 def _forms(number: int, cause: RootCause, results: dict[str, Result], width: int) -> Forms:
-    """Return a cause's three forms: brief, with how to see and mend it, with all that is known.
+    """Return a cause's three forms: one line; with how to see and mend it; with all that is known.
 
-    `number` is shown before it; `results` are by name.
+    `number` is shown before it; `results` are by name; `width` is in characters.
     """
     head = f"{WORDS[cause.verdict]}  {number}. "
     names = cause.results or cause.open_results

@@ -58,7 +58,7 @@ def painted(lines: Iterable[Line], *, colour: bool) -> str:
 def indented(text: str, by: int, most: int) -> list[Line]:
     """Return at most `most` lines of a text, indented by `by`.
 
-    The last one counts those left out.
+    If it has more, the last of these counts the lines left out.
     """
     lines = text.split("\n")
     shown = lines if len(lines) <= most else lines[: most - 1]

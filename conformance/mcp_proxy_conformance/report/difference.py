@@ -75,8 +75,8 @@ def _joined(head: str, places: list[str]) -> list[str]:
 def _of_finding(finding: Finding) -> Iterator[Difference]:
     """Yield the differences of one finding: one for each part of its values that differs.
 
-    A `described` one yields one: the observed value, "nothing" for None, against the allowed
-    phrase.
+    A `described` one, whose allowed side is a phrase, yields one: the observed value, "nothing"
+    for None, against the phrase. In a finding about tools, "absent" is shown as "not listed".
     """
     observed, allowed = _plain(finding.observed), _plain(finding.allowed)
     if finding.about:
@@ -89,7 +89,7 @@ def _of_finding(finding: Finding) -> Iterator[Difference]:
 
 
 def _placed(value: Any) -> Any:
-    """Return a plain value about places of tools, with `absent`, in it or its items, as words."""
+    """Return the value with "absent", alone or as an item of lists, replaced by "not listed"."""
     if isinstance(value, list):
         return [_placed(inner) for inner in value]
     return NOT_LISTED if value == "absent" else value
@@ -98,7 +98,8 @@ def _placed(value: Any) -> Any:
 def _differences(path: str, observed: Any, allowed: Any) -> Iterator[Difference]:
     """Yield the differences of two plain values: of objects member by member, of lists in one.
 
-    Two truth values give the path alone; an object where none is allowed, each of its members.
+    Two truth values give the path alone; an object where nothing is allowed, each of its members
+    against None. `path` is the place of the values, which differ.
     """
     if isinstance(observed, dict) and isinstance(allowed, dict) and allowed:
         for steps, now, before in _changes(observed, allowed):
@@ -116,9 +117,9 @@ def _differences(path: str, observed: Any, allowed: Any) -> Iterator[Difference]
 
 
 def _choices(observed: Any, allowed: Any) -> str:
-    """Return the allowed value as text; a list, for an observation that is none, joined by `or`.
+    """Return the allowed value as text; "" for None, [] and {}.
 
-    Empty for None, [] and {}.
+    A list is joined by `or`, as a choice, if the observation is not a list.
     """
     if allowed in (None, [], {}):
         return ""
@@ -128,9 +129,10 @@ def _choices(observed: Any, allowed: Any) -> str:
 
 
 def _of_lists(path: str, observed: list[Any], allowed: list[Any]) -> Difference:
-    """Return the difference of two lists: items too many and missing; if none, both whole lists.
+    """Return the difference of two lists: the items too many, and the missing ones.
 
-    The latter is another order. Texts are those of the surplus items.
+    Without any, only the order differs, and both lists are given whole. The strings of the
+    Difference's `texts` are those in items too many.
     """
     seen, due = Counter(map(_short, observed)), Counter(map(_short, allowed))
     surplus, missing = list((seen - due).elements()), list((due - seen).elements())

@@ -97,9 +97,9 @@ def _facts(ungrouped: Iterable[Difference]) -> Iterator[Fact]:
 def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Guilty, ...]:
     """Return the messages of a failed or waived result that show the failure; () for others.
 
-    They are answers that findings name, else those with an observed text; without any, a request of
-    the suite that is the last message, as unanswered; else the last of the answers to calls that
-    fit the first finding best; else the target's last message.
+    They are the target's messages that findings name by id, else those with an observed text. If
+    there are none, it is one message: a tool call of the suite that is the last, as unanswered;
+    else the last of the answers to calls that fit the first finding best; else the target's last.
     """
     if result.verdict not in ("fail", "waived"):
         return ()
@@ -167,12 +167,12 @@ def _fit(result: Result, request: ReportedMessage, answer: ReportedMessage) -> _
 
 
 def _is_unanswered(last: ReportedMessage) -> bool:
-    """Whether the last message of a result is a request of the suite's client for a call."""
+    """Whether a result's last message is a `tools/call` that the suite's client sent."""
     return (last.edge, last.direction) == ("client", "sent") and "tools/call" in last.note
 
 
 def is_of_target(message: ReportedMessage) -> bool:
-    """Whether the target sent the message, to the suite's client or to an upstream."""
+    """Whether the suite received the message: as the target's client, or as its upstream server."""
     return bool(message.direction == "received")
 
 
@@ -234,9 +234,10 @@ class ShownMessages:
 
 
 def exchange(result: Result, messages: Mapping[str, ReportedMessage]) -> ShownMessages:
-    """Return up to eight messages of a result, in order: guilty ones, those before, the last.
+    """Return up to eight messages of a result, in order; the others are counted.
 
-    They are at most two if none is guilty; the rest is counted.
+    Guilty ones (those that show the failure) come first in the choice, each with the message before
+    it, then the latest. If none is guilty, at most two are shown.
     """
     observed = {culprit.place: culprit.observed for culprit in guilty(result, messages)}
     rows = [

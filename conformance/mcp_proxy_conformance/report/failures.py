@@ -67,9 +67,9 @@ def _shown_before(failed: list[Result], shown_under: dict[str, str]) -> list[Lin
 def _results(
     fresh: list[Result], clause_id: str, report: Report, path: Path, columns: int
 ) -> list[Line]:
-    """Return the first failure whole, the next two in brief, each with its command.
+    """Return lines on a clause's failures: the first whole, the next two in brief, others named.
 
-    The others are named in one line.
+    `fresh` are those not shown before. Each shown one has the command that reproduces it.
     """
     lines: list[Line] = []
     for number, result in enumerate(fresh[:SHOWN]):
@@ -102,7 +102,10 @@ def _whole(result: Result, report: Report, path: Path) -> list[Line]:
 
 
 def _relevant(result: Result, report: Report) -> tuple[str, ...]:
-    """Return the places of the first guilty answer and the message before; else of the last two."""
+    """Return the places of the first guilty message and the one before it; else of the last two.
+
+    A guilty message is one that shows the failure.
+    """
     about = [culprit.place for culprit in guilty(result, report.messages)]
     end = result.messages.index(about[0]) + 1 if about else len(result.messages)
     return result.messages[max(0, end - MESSAGES) : end]
@@ -144,7 +147,7 @@ def _brief(result: Result) -> list[Line]:
 
 
 def names(results: list[Result]) -> str:
-    """Return the first five distinct names of the results, joined, and how many more there are."""
+    """Return the first five distinct names of the results, joined, then " and N more" if so."""
     known = list(dict.fromkeys(result.name for result in results))
     rest = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
     return ", ".join(known[:NAMED]) + rest

@@ -119,8 +119,8 @@ def _timing(run: RunRecord) -> dict[str, Any]:
 def _waivers(run: RunRecord, clauses: Sequence[ClauseVerdict]) -> list[Waiver]:
     """Return the state of each deviation after the run.
 
-    None is stale (its failure gone) if the run was incomplete, had an error, or left a clause
-    unobserved: the failure may then still be there.
+    None is stale (its failure gone) if the run was incomplete, met a fault of the suite, or has a
+    clause that is an error for lack of results: the failure may then still be there.
     """
     unseen = [clause for clause in clauses if not clause.results and clause.verdict == "error"]
     whole = run.state.complete and not unseen and not run.state.faults
@@ -178,8 +178,8 @@ NO_CHECK = "this version of the suite has no check of it"
 def _without_result(run: RunRecord, clause: Clause) -> tuple[Verdict, str, Cause]:
     """Return (verdict, reason, cause) of a clause that no result mentions.
 
-    Not applicable if untested or left out; inconclusive if the run ended before, or its checks
-    ran and did not observe it; else an error.
+    Not applicable if no check of it exists, or the run was to leave it out; inconclusive if the run
+    ended early, or if checks that cite it ran and did not observe it; else an error.
     """
     if clause.untested:
         later = clause.untested == "later"
@@ -230,9 +230,10 @@ class Secrets:
 
 
 def _secrets(run: RunRecord) -> Secrets:
-    """Return names and values of headers with credentials, of the run, its stages and messages.
+    """Return the names and values of headers with credentials: of the run and its started stages.
 
-    Names that are commonly secret are added; longer values come first.
+    Names that are commonly secret are added, and the values of all such headers in the run's
+    messages. Longer values come first.
     """
     sets = [*run.credentials, *(headers for stage in run.stages for headers in stage.credentials)]
     names = SECRET | {name.lower() for headers in sets for name in headers}

@@ -23,8 +23,8 @@ _PROPERTY = _DATA | str.maketrans({":": "%3A", ",": "%2C"})
 def render(report: Report, folder: str = "") -> str:
     """Return workflow commands for GitHub: at most ten annotations, the last counts the rest.
 
-    They are of causes and stale deviations, and of the run's end if there are none or it judged
-    too little. `folder`: the run's working folder within the repository.
+    They are on causes and stale deviations, and first on the run's end if there are none, or if its
+    exit code is not 0, 1 or 5. `folder`: the run's working folder within the repository.
     """
     lines = [*_failures(report, folder), *_stale(report.waivers, folder)]
     if not lines or report.exit not in (CONFORMANT, VIOLATED, STALE):
@@ -47,7 +47,7 @@ def annotation(level: str, text: str, **properties: Any) -> str:
 def _failures(report: Report, folder: str) -> list[str]:
     """Return an annotation for each cause, not waived, that breaks clauses, by its first result.
 
-    With a target file, it is at the line of it that names what is judged.
+    With a target file, it is at that file's line that names what is judged, or the capabilities.
     """
     target = report.target
     file, lines = target.file, target.lines
@@ -68,8 +68,8 @@ def _failures(report: Report, folder: str) -> list[str]:
 def _body(result: Result, cause: RootCause, report: Report) -> str:
     """Return an annotation's text: clause, result with its evidence, how to reproduce it.
 
-    If several results have the cause, its sentence, why it is one and its consequences too. Cut
-    at 1500 characters before the command.
+    If the cause has several results, also its sentence, why they have one cause, and its
+    consequences. All before the command is cut at 1500 characters.
     """
     wording = sentence(cause.clause)
     reason = next(iter(result.reason.splitlines()), "")

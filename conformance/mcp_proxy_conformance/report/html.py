@@ -207,7 +207,7 @@ def render(report: Report) -> str:
 
 
 def rendered(report: Report, template: str, **more: Any) -> str:
-    """Return the page of a report by its template, or by one that extends it and uses `more`."""
+    """Return the page of a report by a template; `more` are further values that it uses."""
     shown = [clause for clause in report.clauses if not is_left_out(clause)]
     entries = _entries(report, {clause.id for clause in shown})
     places = anchors([clause.id for clause in shown])
@@ -286,9 +286,10 @@ def _summary(report: Report) -> str:
 
 
 def _entries(report: Report, shown: set[str]) -> dict[str | None, list[ResultEntry]]:
-    """Return the entries of open and waived results, by the first of their clauses that is shown.
+    """Return the entries of results that fail, are open or waived, by their first clause shown.
 
-    Those of none are under None; the first three of a clause are whole.
+    Those without a clause in `shown` are under None. Only the first three under a clause have their
+    request and messages.
     """
     entries: dict[str | None, list[ResultEntry]] = {None: []}
     for number, result in enumerate(report.results, 1):
@@ -321,9 +322,9 @@ def _entry(anchor: str, result: Result, report: Report, *, whole: bool) -> Resul
 def _section(
     anchor: str, clause: ClauseVerdict, entries: dict[str | None, list[ResultEntry]]
 ) -> Section:
-    """Return a clause's section: the entries under it, and those under others that name it too.
+    """Return a clause's section: the entries under it, and those elsewhere whose result names it.
 
-    `anchor` is its link; `entries` are by clause.
+    `anchor` is its link; `entries` are by the clause that they are under.
     """
     others = [entry for home, every in entries.items() if home != clause.id for entry in every]
     return Section(
@@ -347,10 +348,10 @@ def _group(clause: ClauseVerdict) -> Group:
 
 
 def _parts(sections: list[Section]) -> list[Part]:
-    """Return the parts of the page that have sections; broken and unsettled ones come first.
+    """Return the parts of the page that have sections, in the order of TITLES.
 
-    Without any of those, proven ones do. Advisory clauses, and more than eight not judged, are
-    folded.
+    Proven ones come first if nothing is broken or unsettled. The part of advisory clauses, and that
+    of clauses not judged if there are more than eight, are folded.
     """
     groups = {section.group for section in sections}
     order = tuple(TITLES) if groups & {"broken", "unsettled"} else PROVEN_FIRST
@@ -391,15 +392,18 @@ def _causes(
 
 
 def _at_once(causes: list[ShownCause]) -> int:
-    """Return how many causes are unfolded: those with failures, else all; at most six."""
+    """Return how many causes are unfolded, from the first: those with failures; all if none has.
+
+    At most six.
+    """
     broken = sum(bool(shown.cause.results) for shown in causes)
     return min(broken or len(causes), FEW_CAUSES)
 
 
 def _first(causes: list[ShownCause], sections: list[Section]) -> str:
-    """Return the anchor of the failure that is open at first; "" without one.
+    """Return the anchor of the failure that is unfolded when the page opens; "" without one.
 
-    It is that of the first cause, else the first failure on the page.
+    It is the first cause's entry if that failed, else the first failure on the page.
     """
     gravest = causes[0].first if causes else None
     if gravest is not None and gravest.result.verdict == "fail":

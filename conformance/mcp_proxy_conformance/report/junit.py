@@ -58,7 +58,8 @@ def render(report: Report) -> str:
 def _case(result: Result, report: Report) -> ET.Element:
     """Return a result's test case, classed under its first clause, with the verdict's element.
 
-    A passed one has none; an advisory breach is in `system-out`.
+    A result that counts as passed has none; if it is advisory and did not pass, it has
+    `system-out` with its text.
     """
     case = ET.Element(
         "testcase",

@@ -70,7 +70,10 @@ def _causes(causes: Sequence[RootCause]) -> list[str]:
 
 
 def _cause(cause: RootCause) -> str:
-    """Return a cause as one list item: verdict, sentence, clause, consequences, what to mend."""
+    """Return a cause as one line: verdict, sentence, clause, reason, consequences, what to mend.
+
+    The sentence is its first line, cut to 200 characters.
+    """
     sentence = next(iter(cause.sentence.splitlines()), cause.id)
     shown = sentence if len(sentence) <= CELL else f"{sentence[:CELL]}..."
     parts = [f"**{cause.verdict}** {code(shown)} {code(cause.clause)}", plain(cause.why),

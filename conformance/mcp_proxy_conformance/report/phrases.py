@@ -158,7 +158,7 @@ def command_of(report: Report) -> tuple[str, str]:
 
 
 def causes_of(result: Result, report: Report) -> list[RootCause]:
-    """Return the causes that a result is among, as failed or as open."""
+    """Return the report's causes that list the result as a failure, or as kept open by them."""
     return [
         cause
         for cause in report.causes
@@ -207,8 +207,8 @@ def request(result: Result, report: Report) -> str:
 def line_of(result: Result, lines: Mapping[str, int]) -> int:
     """Return the line of the target file to annotate for a result, by member in `lines`.
 
-    It is that of the capabilities if one of its clauses needs one, else of the first member
-    that names the target; 1 if there is none.
+    `lines` maps members to their lines. It is that of `capabilities` if one of the result's clauses
+    needs a capability, else of the first known member that names the target; 1 without any.
     """
     able = any(needs_capability(clause_id) for clause_id in result.clauses)
     wanted = ("capabilities", *NAMING) if able else NAMING

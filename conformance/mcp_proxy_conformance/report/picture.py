@@ -131,8 +131,9 @@ class _Evidence:
     ) -> Cell | None:
         """Return the cell that rests on these bases: worst verdict, with its clauses and results.
 
-        `row` is the id of its row, "" beside the grid; `hidden`: another cell of that row
-        that it needs did not pass. None if nothing is demanded of it.
+        A basis has clauses and, if it is narrow, the checks or stages whose results count for them.
+        `row` is the id of the cell's row, "" beside the grid; `hidden`: another cell of that row
+        that this one needs did not pass. None if none of the bases has a verdict.
         """
         demanded = [
             judged
@@ -155,11 +156,12 @@ class _Evidence:
     def _judged(
         self, clause_id: str, basis: Basis, row: str, *, hidden: bool
     ) -> _Judged | None:  # fmt: skip
-        """Return the worst verdict on a clause in a row by results that count, and those results.
+        """Return the worst verdict on a clause in a row, by the results that count there.
 
-        Without such a result it is the clause's own verdict, if no result at all is on the clause
-        and the basis is not narrow; else None, as for a clause that is untested or not in the
-        report. In a hidden row, a pass that is on no row in particular is inconclusive.
+        With it are the results that have it, none for a pass. If no result counts, it is the
+        clause's own verdict, if no result at all is on the clause and the basis is not narrow; else
+        None, as for a clause that is untested or not in the report. If `hidden`, a pass by a result
+        that is about no row in particular is inconclusive. A clause not asked for is `not_asked`.
         """
         clause = self._clauses.get(clause_id)
         if clause is None or clause.cause == "untested":
@@ -187,8 +189,11 @@ class _Evidence:
     def _counts(self, result: Result, basis: Basis, clause: str, row: str) -> bool:
         """Whether a result on a clause counts in this row of a basis.
 
-        A result on certain rows (`_rows`) counts in these alone, whatever its stage; any other in
-        all rows of the basis that names its check or stage, else of each basis that names neither.
+        If bases name its check, it counts for these alone: in the rows that it is about (`_rows`),
+        or in all if it is about none of the basis's. Otherwise it never counts for a basis that
+        names checks, and for any other in the rows that it is about, whatever its stage. About no
+        row, or beside the grid, it counts for each basis that names its stage; if none does, for
+        each that names no stages.
         """
         narrow = self._narrow.get(clause, ())
         rows = self._rows(result, clause)
@@ -203,11 +208,11 @@ class _Evidence:
         return result.stage in basis.stages if basis.stages else not taken
 
     def _rows(self, result: Result, clause: str) -> frozenset[str]:
-        """Return the rows that a result on a clause is about, of those in which the clause is.
+        """Return the ids of the rows that a result on a clause is about, of those with the clause.
 
-        They are by the locks of the tools or servers that its findings are about, or else its case;
-        of an inconclusive one, those under the lock that had to be revealed first. Empty if
-        unknown.
+        They follow from the locks of the tools, or the states of the servers, that its findings are
+        about, else from its case; of an inconclusive result, only from the lock that must be
+        revealed first, if it has that lock. Empty if unknown. Computed once for each pair.
         """
         place = (id(result), clause)
         if place not in self._known_rows:
@@ -215,7 +220,12 @@ class _Evidence:
         return self._known_rows[place]
 
     def _rows_of(self, result: Result, clause: str) -> frozenset[str]:
-        """Compute the rows that `_rows` returns."""
+        """Return the ids of the rows with the clause that a result is about; empty if unknown.
+
+        They are those of the states in its findings on the clause or, unless all of these name
+        tools or servers, in its case; of an inconclusive one, if possible only of the lock that
+        must be revealed first.
+        """
         broken = [finding for finding in result.findings if clause in finding.clauses]
         told = all(finding.about for finding in broken)
         states = {matter.state for finding in broken for matter in finding.about}
@@ -228,7 +238,10 @@ class _Evidence:
 
 
 def _undeclared(cell: Cell) -> Cell:
-    """Return the cell of an undeclared lock: not applicable, unless it fails or was not asked."""
+    """Return the cell of a row whose capability is undeclared: not applicable, without results.
+
+    One that fails, is waived or was not asked for is returned unchanged.
+    """
     if cell.verdict in ("fail", "waived", "not_asked"):
         return cell
     return replace(cell, verdict="not_applicable", results=())

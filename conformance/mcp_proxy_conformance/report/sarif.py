@@ -126,9 +126,9 @@ def _logical(result: Result, report: Report) -> dict[str, Any]:
 
 
 def _physical(result: Result, report: Report, known: Sequence[Waiver]) -> dict[str, Any]:
-    """Return the place of the deviation that waives it, else a line in the target file.
+    """Return the place of the first deviation in `known`, else a line in the target file.
 
-    {} without a file.
+    `known` are those that waive the result. {} without a file.
     """
     file, line = report.target.file, line_of(result, report.target.lines)
     if known and known[0].file:
@@ -150,7 +150,7 @@ def _uri(file: str) -> str:
 def _suppressions(result: Result, known: Sequence[Waiver]) -> dict[str, Any]:
     """Return a SARIF suppression per deviation of a waived result; {} for any other result.
 
-    Without known ones, one with the result's reason.
+    If `known`, the deviations, is empty, there is one suppression, with the result's reason.
     """
     if result.verdict != "waived":
         return {}

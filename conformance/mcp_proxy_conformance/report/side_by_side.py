@@ -55,7 +55,7 @@ def markdown(reports: Reports) -> str:
 
 
 def _changes(grid: Matrix) -> list[str]:
-    """Return a table of the picture's cells that differ; [] if none does."""
+    """Return a table of the cells that differ between the reports' pictures; [] if none does."""
     if not grid.changes:
         return []
     heads = " | ".join(str(column.number) for column in grid.columns)
@@ -79,7 +79,7 @@ def _table(grid: Matrix) -> list[str]:
 
 
 def _reasons(grid: Matrix) -> list[str]:
-    """Return a section for each clause that some report neither passes nor leaves unjudged."""
+    """Return a section for each clause that some report fails, leaves open, or waives."""
     open_ = [
         (row, [entry for entry in row.cells if entry.word not in SETTLED])
         for row in grid.rows

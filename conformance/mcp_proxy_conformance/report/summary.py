@@ -145,8 +145,8 @@ def _in_words(counts: Counter[str]) -> str:
 def _not_applicable(report: Report, *, whole: bool) -> list[str]:
     """Return "CLAUSES: reason" for each reason why required clauses do not apply.
 
-    Those left out are not among them. More than three, in a run that does not end with 0, are
-    one line of counts, unless `whole`.
+    Clauses left out of the run are not among them. In a run that does not end with 0, more than
+    three reasons are one line of counts, unless `whole`.
     """
     reasons: dict[str, list[str]] = {}
     for clause in _of(report, "required"):
@@ -195,8 +195,9 @@ def _without_case(command: str) -> str:
 def last(report: Report, path: Path, code: int | None = None, columns: int = 0) -> list[Line]:
     """Return the last line: outcome, exit code, the report's path; broken at `columns` unless 0.
 
-    The reason counts and names broken or unsettled required clauses, and is cut at 500
-    characters. `code` is the program's exit code if it is not the report's own.
+    The reason is the report's, but broken or unsettled required clauses are counted and only ten
+    named; it is cut at 500 characters. `code` is the program's exit code if it is not the report's
+    own.
     """
     firm = _of(report, "required")
     broken = [clause.id for clause in firm if clause.verdict == "fail"]
@@ -221,7 +222,7 @@ def last(report: Report, path: Path, code: int | None = None, columns: int = 0) 
 
 
 def ending(report: Report, code: int | None) -> str:
-    """Return "exit CODE"; if `code` is another than the report's own, both with the reason."""
+    """Return "exit CODE" with the report's exit code; if `code` is another, both and the reason."""
     own = report.exit
     if code in (None, own):
         return f"exit {own}"

@@ -24,9 +24,9 @@ WIDTH = len("not_applicable")
 
 
 def known_failures(report: Report) -> list[str]:
-    """Return a line for each deviation: its state, reason, issue, date and place.
+    """Return a line for each deviation: its state, id, reason, issue, date and place.
 
-    A stale one has advice to remove it.
+    A stale one, whose failure is gone, has advice to remove it instead of the reason.
     """
     return [f"{STATES[waiver.state]:{WIDTH}}  {_known(waiver)}" for waiver in report.waivers]
 
@@ -67,8 +67,9 @@ def errors(report: Report, columns: int) -> list[Line]:
 
 
 def inconclusive(report: Report, columns: int) -> list[Line]:
-    """Return lines on up to twelve reasons of inconclusive required results, with repairs.
+    """Return lines on up to twelve reasons of inconclusive results that count, with repairs.
 
+    Required ones count, and those that blame the suite.
     Further ones are counted; texts to pin in the target file follow.
     """
     groups = _by_reason(report, "inconclusive")
@@ -109,7 +110,10 @@ def settling(clauses: list[str]) -> str:
 
 
 def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Result]]:
-    """Return results of that verdict by (reason, blame): required ones, or blamed on the suite."""
+    """Return the results of that verdict by (reason, blame).
+
+    Only results that are required, or that blame the suite.
+    """
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in report.results:
         counts = result.level == "required" or result.blame == "suite"
