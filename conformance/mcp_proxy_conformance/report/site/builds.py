@@ -61,7 +61,7 @@ class Build:
 
     @property
     def profile(self) -> str:
-        """The ids of its profiles, without versions: builds with the same ones are compared."""
+        """The ids of its run's profiles, without versions; builds with the same are compared."""
         return self.report.profile.id
 
     @property
@@ -76,7 +76,7 @@ class Build:
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether its run left nothing out: it came to its end, or stopped at a violation."""
+        """Whether its run is complete, or has exit code 1 and left no clause out."""
         left_out = any(map(is_left_out, self.report.clauses))
         return self.report.complete or (self.report.exit == VIOLATED and not left_out)
 
@@ -92,14 +92,14 @@ class Build:
 
     @property
     def colour(self) -> str:
-        """The verdict in whose colours its headline is; a pass that may not be green is open."""
+        """The verdict whose colour its headline has: `inconclusive` for a pass not to be green."""
         colour = colour_of(self.report)
         is_green = colour in ("pass", "waived")
         return "inconclusive" if is_green and not self.may_be_green else colour
 
     @cached_property
     def asked(self) -> Mapping[str, ClauseVerdict]:
-        """The verdicts on the clauses that its run was asked about, by clause."""
+        """The verdicts on clauses that its run was asked about, without untested ones, by id."""
         return {
             clause.id: clause for clause in self.report.clauses if clause.cause not in NOT_ASKED
         }
@@ -147,9 +147,9 @@ class Record:
         )
 
     def newest_of(self, implementation: str, profile: str | None = None) -> Build | None:
-        """Return the newest build of an implementation, and of a profile; None without one.
+        """Return the newest build of an implementation, and of a profile if given; else None.
 
-        A build whose run left something out is returned only if there is no other.
+        A build whose run left something out is returned only if all their runs did.
         """
         builds = self.of(implementation, profile)
         return next((build for build in builds if build.is_whole), next(iter(builds), None))
@@ -163,7 +163,10 @@ class Record:
 
 
 def record_of(builds: Sequence[Build]) -> Record:
-    """Return the record of builds, in order and with their notes."""
+    """Return the record of builds with their notes, in order.
+
+    The implementation with the latest run comes first; of each, the newest version.
+    """
     last = max((build.began for build in builds), default="")
     latest = {
         name: max(build.began for build in builds if build.implementation == name)
@@ -195,14 +198,20 @@ def version_key(name: str, date: str = "") -> tuple[object, ...]:
 
 
 def _parts(text: str) -> tuple[tuple[bool, int, str], ...]:
-    """Return the numbers and words of a text, words before numbers."""
+    """Return the numbers and lower-case words of a text, in order, as keys to sort by.
+
+    A word sorts before any number; all other characters only separate.
+    """
     return tuple(
         (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in _PART.findall(text)
     )
 
 
 def _noted(build: Build, last: str) -> Build:
-    """Return the build with its notes; `last` is the day of the newest run of the record."""
+    """Return the build with its notes: what to know before comparing its report with others.
+
+    `last` is the day of the newest run of the record.
+    """
     report = build.report
     notes: list[Note] = []
     if report.exit == INTERRUPTED:
@@ -231,7 +240,10 @@ def _noted(build: Build, last: str) -> Build:
 
 
 def _of_profile(build: Build) -> list[Note]:
-    """Return a note if there are newer versions of its profiles, or the suite has other clauses."""
+    """Return a note if the suite lacks its profiles, or has newer ones or other clauses in them.
+
+    [] if the build's run was judged as the suite would judge it now.
+    """
     name = profile_of(build.report)
     try:
         newest = BESIDE.join(
@@ -248,5 +260,5 @@ def _of_profile(build: Build) -> list[Note]:
 
 
 def _days(first: str, last: str) -> float:
-    """Return the days from one day to another, both as 2026-11-25."""
+    """Return the number of days from the day `first` to `last`, both written as 2026-11-25."""
     return (datetime.fromisoformat(last) - datetime.fromisoformat(first)) / timedelta(days=1)

@@ -32,7 +32,8 @@ class _Mark(msgspec.Struct):
 def write(files: Files, out: Path) -> None:
     """Write the files into a folder: new, empty, or of an earlier site, whose files are replaced.
 
-    Each is a new file, so that nothing is written through a link or into a pipe.
+    Other files of that site, and empty folders, are removed; `.git` and `.nojekyll` stay. Each file
+    is a new one, so that nothing is written through a link or into a pipe.
 
     Raises:
         BadRecord: The folder holds something else.
@@ -53,9 +54,9 @@ def write(files: Files, out: Path) -> None:
 
 
 def difference(files: Files, out: Path) -> str:
-    """Return the first file, by path, that a folder lacks, has beside them, or has otherwise.
+    """Return a sentence on the first path that a folder lacks, has too many, or has other bytes at.
 
-    It is a sentence; "" if the folder holds these files and no others.
+    "" if the folder holds these files and no others, `.git` and `.nojekyll` aside.
     """
     there = set(_there(out))
     for path in sorted({*files, *there}):
@@ -78,7 +79,8 @@ def _has(place: Path, content: bytes) -> bool:
 def expect_site(files: Files, out: Path) -> None:
     """Raise BadRecord unless a folder is absent, empty, or an earlier site and nothing else.
 
-    In a site, a file is refused that this site does not have and whose name no site would give.
+    It is a site if its data.json says so. Of its files, one that is neither in `files` nor named as
+    files of a site can be is refused.
     """
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return

@@ -78,7 +78,7 @@ def read_record(folder: Path) -> Record:
 
 
 def _folders(folder: Path, place: str, beside: tuple[str, ...] = ()) -> list[os.DirEntry[str]]:
-    """Return the folders in a folder, in order; hidden entries and those of `beside` are skipped.
+    """Return the folders in a folder, by name; hidden entries, and names in `beside`, are skipped.
 
     Raises BadRecord for links, files, names that no page can have, and names that differ in case.
     """
@@ -111,10 +111,10 @@ def _entries(folder: Path, place: str) -> list[os.DirEntry[str]]:
 
 
 def _build(entry: os.DirEntry[str], implementation: str) -> Build:
-    """Return the build of a folder.
+    """Return the build of the folder `entry`, whose name is its version.
 
-    Raises BadRecord if its version is not pinned, a file is missing or not of its run, or a file
-    holds something secret.
+    Raises BadRecord if the version does not name one build for ever, if a file is missing or not of
+    its run, or if a file holds something secret.
     """
     place, folder = f"{implementation}/{entry.name}", Path(entry.path)
     if not is_pinned(entry.name):
@@ -138,7 +138,11 @@ def _build(entry: os.DirEntry[str], implementation: str) -> Build:
 
 
 def _texts(folder: Path, place: str) -> dict[str, str]:
-    """Return the text of each file of a build, by its name; raises BadRecord."""
+    """Return the text of each file of a build, by its name.
+
+    Raises BadRecord for a missing, unknown, oversized or unreadable file, a link or a folder;
+    hidden entries are skipped.
+    """
     names = [entry for entry in _entries(folder, place) if not entry.name.startswith(".")]
     for entry in names:
         where = f"{place}/{entry.name[:SHOWN]}"
@@ -154,7 +158,7 @@ def _texts(folder: Path, place: str) -> dict[str, str]:
 
 
 def _text(path: Path, place: str, most: int) -> str:
-    """Return the text of a file of at most so many bytes; raises BadRecord."""
+    """Return the text of a file; BadRecord if it has over `most` bytes or is not readable UTF-8."""
     shorter = "shorten it with `report --format brief`" if path.name == REPORT else "shorten it"
     try:
         return read_bytes(path, most).decode("utf-8")
@@ -193,7 +197,10 @@ def _report(path: Path, place: str, text: str) -> Report:
 
 
 def _of_date(report: Report) -> str:
-    """Return what is wrong with the date of a report's run; "" if nothing is, or it has none."""
+    """Return what is wrong with the date of a report's run; "" if nothing is, or it has none.
+
+    It is not a date in UTC, or more than a day ahead of now.
+    """
     given, known = report.timing.get("began"), began(report)
     if given is None:
         return ""
@@ -232,9 +239,10 @@ def _expect_nothing_secret(
 def _expect_pinned(
     place: str, texts: Mapping[str, str], report: Report, build: str, implementation: str
 ) -> None:
-    """Raise BadRecord if the report is of another build than its folder says, or of none.
+    """Raise BadRecord if the report is of another build than its folder says, or names none.
 
-    Also if the target file or the steps to reproduce name a latest version.
+    `build` and `implementation` are the names of the folders. Also if the target file or the steps
+    to reproduce name a version such as `@latest`, which changes.
     """
     own, name = report.target.version, report.target.name
     given = f"give `name` and `version` in {TARGET}, and run again"
@@ -253,7 +261,11 @@ def _expect_pinned(
 
 
 def _expect_own_target(place: str, members: dict[str, Any], report: Report) -> None:
-    """Raise BadRecord if the target file is not that of the run: by name, version, capabilities."""
+    """Raise BadRecord if the target file is not that of the report's run.
+
+    Its name and version must be the report's, and the report must have all capabilities that it
+    declares.
+    """
     repair = "take the file of the run"
     for member, value in (("name", report.target.name), ("version", report.target.version)):
         if members.get(member) != value:
@@ -268,7 +280,7 @@ def _expect_own_target(place: str, members: dict[str, Any], report: Report) -> N
 
 
 def _facts(place: str, text: str, report: Report, build: str) -> dict[str, str]:
-    """Return the facts of REPRODUCE.md.
+    """Return the facts (Suite, Target, Platform, Command) in `text`, that of REPRODUCE.md.
 
     Raises BadRecord if one is missing, the suite's version is not the report's, or the target's is
     not `build`, the name of the folder.

@@ -74,12 +74,15 @@ def step(before: Build, after: Build) -> Step:
 
 
 def adjacent(builds: Sequence[Build]) -> list[Step]:
-    """Return the steps between builds next to each other, of builds in order, newest first."""
+    """Return the steps between builds next to each other; `builds` and steps are newest first."""
     return [step(older, newer) for newer, older in pairwise(builds)]
 
 
 def pairs(builds: Sequence[Build]) -> list[Step]:
-    """Return the steps between any two builds, or of many builds those next to each other."""
+    """Return the steps from each build to each later one; `builds` are in order, newest first.
+
+    If these are more than 120, only those between builds next to each other.
+    """
     number = len(builds) * (len(builds) - 1) // 2
     if number > MOST_PAIRS:
         return adjacent(builds)
@@ -87,7 +90,11 @@ def pairs(builds: Sequence[Build]) -> list[Step]:
 
 
 def moving(builds: Sequence[Build]) -> list[Moving]:
-    """Return the clauses whose verdicts differ among the builds, in the order of the reports."""
+    """Return the clauses whose verdicts differ among the builds, in the order of the reports.
+
+    Each has its verdict in every build, None where the run was not asked about it; such a gap alone
+    is no difference.
+    """
     known = {clause.id: clause.level for build in builds for clause in build.report.clauses}
     rows = []
     for clause_id, level in known.items():

@@ -107,7 +107,10 @@ def _texts(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _page(template: str, root: str, *, script: str = "", **values: Any) -> str:
-    """Return a page of the site by its template; `root` leads from its folder to the top."""
+    """Return a page of the site by its template; only `script`, if any, is allowed to run on it.
+
+    `root` is the relative path from the page's folder to the top; `values` are for the template.
+    """
     allowed = f"script-src '{digest(script)}'; " if script else ""
     return (
         environment()
@@ -168,7 +171,10 @@ def _implementation(
 
 
 def _group(builds: tuple[Build, ...], newest: Build) -> Group:
-    """Return the builds of one profile, with all that their history shows."""
+    """Return the Group of an implementation's builds of one profile, newest first, with history.
+
+    `newest` is the one whose causes are shown.
+    """
     steps = [*adjacent(builds), None]
     return Group(
         profile=newest.profile,
@@ -182,7 +188,11 @@ def _group(builds: tuple[Build, ...], newest: Build) -> Group:
 
 
 def _clause(record: Record, each: Positions) -> str:
-    """Return the page of a clause: positions on it, interpretations of it, and failing evidence."""
+    """Return the page of a clause: positions on it, interpretations, every build's verdict.
+
+    Also the evidence of up to three failing builds, those first that are the newest of their
+    implementation; further ones are counted.
+    """
     failing = [*each.fails]
     failing += [
         build
@@ -207,7 +217,10 @@ def _clause(record: Record, each: Positions) -> str:
 
 
 def _failure(build: Build, clause: str) -> Failure | None:
-    """Return a build's evidence against a clause, of a result with messages if there is one."""
+    """Return a build's evidence against a clause: of its first such result with messages, if any.
+
+    Else of its first such result; None if no result fails the clause, or is waived on it.
+    """
     results = [
         result
         for result in build.report.results
@@ -226,12 +239,15 @@ def _verdict(build: Build, clause: str) -> Verdict | None:
 
 
 def _place(build: Build, clause: str) -> str:
-    """Return the fragment of a clause on a build's page."""
+    """Return the link to a clause on a build's page; "" if the run was not asked about it."""
     return f"#clause-{clause}" if build.clause(clause) is not None else ""
 
 
 def _drawn(build: Build) -> Drawn | None:
-    """Return the picture of a build, its drawing, and the anchor of each cell on its page."""
+    """Return a build's picture, its drawing, and the anchor on its page by name of a cell.
+
+    The anchor is that of the cell's first clause on the page, "" without one. None without picture.
+    """
     shown = picture(build.report)
     if shown is None:
         return None
@@ -245,7 +261,8 @@ def _drawn(build: Build) -> Drawn | None:
 def _badge(path: str, build: Build) -> Iterator[tuple[str, str]]:
     """Yield (path, text) of a build's badge, as JSON and drawn.
 
-    A green one turns yellow if the build may not be green, and says if that is for its profile.
+    A green one turns yellow if the build may not be green; "of another profile" is added to its
+    message if the suite has that profile with other clauses now, or not at all.
     """
     text = badge.render(build.report)
     said = json.loads(text)

@@ -22,13 +22,16 @@ class Positions:
 
     @property
     def split(self) -> tuple[int, int]:
-        """How evenly implementations split: the smaller side, then the number of both."""
+        """How evenly implementations split: (number of those on the smaller side, of both sides).
+
+        The sides are those that pass and those that fail.
+        """
         sides = [{build.implementation for build in side} for side in (self.passes, self.fails)]
         return min(map(len, sides)), sum(map(len, sides))
 
     @property
     def is_compared(self) -> bool:
-        """Whether it was observed of two implementations."""
+        """Whether at least two implementations pass or fail it."""
         return len({build.implementation for build in (*self.passes, *self.fails)}) > 1
 
     @property
@@ -54,9 +57,9 @@ def positions(record: Record) -> list[Positions]:
 
 
 def disagreements(every: list[Positions]) -> list[Positions]:
-    """Return the clauses on which implementations split, the most even and largest split first.
+    """Return the positions on clauses that one implementation passes and another fails, sorted.
 
-    Of equal splits required clauses come first.
+    The more are on the smaller side, the earlier; then the more are on both; then required ones.
     """
     split = [each for each in every if each.is_split]
     return sorted(

@@ -49,8 +49,9 @@ ENDED: Mapping[int, tuple[str, ...]] = {
 def contradiction(report: Report) -> str:
     """Return how the report contradicts its own results or its profile; "" if it does not.
 
-    Its clauses, their levels and the floor are compared with its profile if that is frozen; of
-    another profile levels and floor are, if this version of the suite made the report.
+    Its clauses, their levels and the floor (what a pass requires at least) are compared with its
+    profile if that is frozen, which is not to change. With another profile only levels and floor
+    are compared, if this version of the suite made the report.
     """
     known = frozen_profile(report)
     return (
@@ -63,7 +64,7 @@ def contradiction(report: Report) -> str:
 
 
 def recomputed(report: Report) -> Report:
-    """Return the report with its reason computed anew if it passes or fails, else unchanged."""
+    """Return the report with `why` computed anew if its exit code is 0 or 1, else unchanged."""
     if report.exit not in (CONFORMANT, VIOLATED):
         return report
     return msgspec.structs.replace(report, why=_due(report, frozen_profile(report)).why)
@@ -72,7 +73,8 @@ def recomputed(report: Report) -> Report:
 def is_of_the_suite(report: Report) -> bool:
     """Whether the report was judged by its profile as the running suite has it.
 
-    That is by the same clauses with the same levels and checks, and by the same floor.
+    That is by the same clauses with the same levels, by the same floor, and with no clause untested
+    that the suite has checks of now. False if the suite does not have the profile.
     """
     own = _own_profile(report)
     return own is not None and not (
@@ -94,13 +96,20 @@ def _own_profile(report: Report) -> Profile | None:
 
 
 def frozen_profile(report: Report) -> Profile | None:
-    """Return the report's profile as the suite has it; None if it has none, or it may change."""
+    """Return the report's profile as the suite has it; None if it has none.
+
+    None also if a version of a profile in its name is not frozen, and may still change.
+    """
     is_frozen = frozen().issuperset(profile_of(report).split(BESIDE))
     return _own_profile(report) if is_frozen else None
 
 
 def _of_profile(report: Report) -> str:
-    """Return how id, version and name of the profile or the suite differ; "" if they agree."""
+    """Return how the report's suite, or id, version and name of its profile, are wrong; else "".
+
+    They are if the suite is another, if they contradict each other, or if the running version of
+    the suite made the report and does not have the profile.
+    """
     judged = report.profile
     parts = [part.partition("@") for part in judged.name.split(BESIDE)]
     if report.suite.name != SUITE:
@@ -115,7 +124,11 @@ def _of_profile(report: Report) -> str:
 
 
 def _of_list(report: Report, known: Profile | None) -> str:
-    """Return what is wrong with the list of clauses; with a known profile, it has just those."""
+    """Return what is wrong with the report's list of clauses and its floor; "" if nothing is.
+
+    With `known`, its frozen profile, the list must have exactly the clauses of that. Otherwise only
+    levels and floor are compared, and only if the running version of the suite made the report.
+    """
     ids = Counter(clause.id for clause in report.clauses)
     twice = next((clause_id for clause_id, number in ids.items() if number > 1), None)
     if twice is not None:
@@ -133,7 +146,10 @@ def _of_list(report: Report, known: Profile | None) -> str:
 
 
 def _of_levels(report: Report, own: Profile) -> str:
-    """Return how levels or floor differ from those of the suite; "" if they do not."""
+    """Return how levels or floor differ from those of the suite; "" if they do not.
+
+    `own` is the report's profile as the suite has it. Clauses unknown to the suite are skipped.
+    """
     known = catalogue().clauses
     for clause in report.clauses:
         level = known[clause.id].level if clause.id in known else clause.level
@@ -169,10 +185,10 @@ def _of_waived(result: Result, report: Report) -> str:
 
 
 def _is_beyond(clause: ClauseVerdict, report: Report, *, seen: bool) -> bool:
-    """Whether the clause cannot apply to this run, whatever its results.
+    """Whether `not_applicable` is right for the clause, whatever its results say.
 
-    It needs a capability that the target does not declare, or was not asked for; without a result
-    it may be left out of a part, or be without a check.
+    It is if the clause needs a capability that the target does not declare, or an option that was
+    not given. If no result mentions it (not `seen`), it may also be left out, untested or unknown.
     """
     known = catalogue().clauses.get(clause.id)
     if known is None:
@@ -206,12 +222,15 @@ def _of_outcome(report: Report, known: Profile | None) -> str:
 
 
 def _due(report: Report, known: Profile | None) -> Outcome:
-    """Return the outcome that the clauses of the report come to."""
+    """Return the outcome that the clauses of the report come to; `known`: its frozen profile."""
     return outcome(_record(report, known), report.clauses, report.waivers)
 
 
 def _record(report: Report, known: Profile | None) -> RunRecord:
-    """Return a record of a run that would come to this report's outcome."""
+    """Return a record of a run that would come to this report's outcome.
+
+    `known` is the frozen profile; without, one is made of the report's clauses and floor.
+    """
     judged_by = known or Profile(
         id=report.profile.id,
         version=report.profile.version,

@@ -74,8 +74,8 @@ MOVING = frozenset(
 def secret_of(text: str, *, prose: bool = False) -> str:
     """Return what kind of secret a text has, as a noun phrase; "" if none was found.
 
-    In prose, a word after the name of a header or an option is a value only if it does not look
-    like one of a sentence.
+    In `prose`, a word after the name of a header or an option counts as a secret value only if it
+    looks random, unlike the words of a sentence.
     """
     for pattern, noun in (
         (_TOKEN, "what looks like an access token or a private key"),
@@ -105,8 +105,8 @@ def secret_of(text: str, *, prose: bool = False) -> str:
 def secret_header(report: Report) -> str:
     """Return the name of the first header, in all messages, that shows a secret; "" if none does.
 
-    One that is always secret does so unless it is redacted; another with the name of a secret,
-    if its value is no placeholder.
+    `authorization` and other headers that are always secret do so unless redacted; others that are
+    named as a secret, if their value has eight characters or more besides placeholders.
     """
     return next(
         (
@@ -121,7 +121,10 @@ def secret_header(report: Report) -> str:
 
 
 def secret_member(members: dict[str, Any]) -> str:
-    """Return the first member of a target file that holds a credential, or ""."""
+    """Return the name of the first member of a target file that holds a credential; "" without.
+
+    A list of words is also read as a command, whose options may be named as a secret.
+    """
     for name, value in _members(members):
         words = [str(word) for word in value] if isinstance(value, list) else []
         texts = [text for text in (words or [value]) if isinstance(text, str)]
@@ -146,15 +149,15 @@ def _members(members: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _is_ours(match: re.Match[str]) -> bool:
-    """Whether a name is one of the protocol's own, such as progressToken, not that of a secret."""
+    """Whether a matched name ends one of the protocol's own, such as progressToken: no secret."""
     return bool(_HARMLESS.search(match.string[max(0, match.start() - LONG) : match.start()]))
 
 
 def _is_value(match: re.Match[str], *, prose: bool) -> bool:
     """Whether the group `value` of a match is a credential.
 
-    In prose, and where more text follows on its line, it must look random; at the end of a line it
-    only has to be long enough without its placeholders.
+    In prose, and where more text follows on its line, it must look random; at the end of a line, or
+    before a quotation mark, a backslash or #, eight characters without placeholders are enough.
     """
     if prose or not _END.match(match.string, match.end("value")):
         return _is_random(match["value"])
@@ -162,7 +165,10 @@ def _is_value(match: re.Match[str], *, prose: bool) -> bool:
 
 
 def _is_random(value: str) -> bool:
-    """Whether a value is unlike the words of a sentence: long, of letters and digits together."""
+    """Whether a value is unlike the words of a sentence: eight or more letters and digits mixed.
+
+    A run of 20 letters or digits is, too.
+    """
     return _is_literal(value) and any(
         len(part) >= UNBROKEN
         or (len(part) >= LEAST and not part.isalpha() and not part.isdecimal())
@@ -171,7 +177,7 @@ def _is_random(value: str) -> bool:
 
 
 def _is_literal(value: str) -> bool:
-    """Whether a value without its placeholders is long enough to be a credential."""
+    """Whether a value without its placeholders, such as `<token>`, has eight characters or more."""
     return len(_PLACEHOLDER.sub("", value)) >= LEAST
 
 
