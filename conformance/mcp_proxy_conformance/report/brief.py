@@ -108,7 +108,7 @@ def _shown(
 
 
 def _cut(message: ReportedMessage, row: ShownMessage) -> ReportedMessage:
-    """Return the message with the part of its body in `row`, and headers that curl is to send.
+    """Return the message with the part of its body in `row`, and headers that change an answer.
 
     Its `cut` also counts the bytes of the body left out here.
     """

@@ -172,7 +172,7 @@ def _is_unanswered(last: ReportedMessage) -> bool:
 
 
 def is_of_target(message: ReportedMessage) -> bool:
-    """Whether the suite received the message: as the target's client, or as its upstream server."""
+    """Whether the target sent the message: the suite received it, as client or upstream server."""
     return bool(message.direction == "received")
 
 

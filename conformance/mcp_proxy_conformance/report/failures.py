@@ -147,7 +147,7 @@ def _brief(result: Result) -> list[Line]:
 
 
 def names(results: list[Result]) -> str:
-    """Return the first five distinct names of the results, joined, then " and N more" if so."""
+    """Return the first five distinct names of the results, joined; " and N more" counts others."""
     known = list(dict.fromkeys(result.name for result in results))
     rest = f" and {len(known) - NAMED} more" if len(known) > NAMED else ""
     return ", ".join(known[:NAMED]) + rest

@@ -191,9 +191,9 @@ class _Evidence:
 
         If bases name its check, it counts for these alone: in the rows that it is about (`_rows`),
         or in all if it is about none of the basis's. Otherwise it never counts for a basis that
-        names checks, and for any other in the rows that it is about, whatever its stage. About no
-        row, or beside the grid, it counts for each basis that names its stage; if none does, for
-        each that names no stages.
+        names checks, and for any other in the rows that it is about, whatever its stage. If it
+        is about no row, or `row` is "", it counts for each basis that names its stage; if none
+        does, for each that names no stages.
         """
         narrow = self._narrow.get(clause, ())
         rows = self._rows(result, clause)
@@ -211,8 +211,8 @@ class _Evidence:
         """Return the ids of the rows that a result on a clause is about, of those with the clause.
 
         They follow from the locks of the tools, or the states of the servers, that its findings are
-        about, else from its case; of an inconclusive result, only from the lock that must be
-        revealed first, if it has that lock. Empty if unknown. Computed once for each pair.
+        about, else from its case; for an inconclusive result only from the locks that it needs to
+        be revealed first, if these are among them. Empty if unknown. Computed once for each pair.
         """
         place = (id(result), clause)
         if place not in self._known_rows:
@@ -223,8 +223,8 @@ class _Evidence:
         """Return the ids of the rows with the clause that a result is about; empty if unknown.
 
         They are those of the states in its findings on the clause or, unless all of these name
-        tools or servers, in its case; of an inconclusive one, if possible only of the lock that
-        must be revealed first.
+        tools or servers, in its case; for an inconclusive one only those of the locks that it needs
+        to be revealed first, if these are among them.
         """
         broken = [finding for finding in result.findings if clause in finding.clauses]
         told = all(finding.about for finding in broken)

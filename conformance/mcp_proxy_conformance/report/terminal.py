@@ -69,8 +69,8 @@ def errors(report: Report, columns: int) -> list[Line]:
 def inconclusive(report: Report, columns: int) -> list[Line]:
     """Return lines on up to twelve reasons of inconclusive results that count, with repairs.
 
-    Required ones count, and those that blame the suite.
-    Further ones are counted; texts to pin in the target file follow.
+    Results count that are required or blame the suite. Further reasons are only numbered; texts to
+    pin in the target file follow.
     """
     groups = _by_reason(report, "inconclusive")
     lines: list[Line] = []

@@ -149,7 +149,7 @@ class Record:
     def newest_of(self, implementation: str, profile: str | None = None) -> Build | None:
         """Return the newest build of an implementation, and of a profile if given; else None.
 
-        A build whose run left something out is returned only if all their runs did.
+        One whose run left something out is returned only if the runs of all of them did.
         """
         builds = self.of(implementation, profile)
         return next((build for build in builds if build.is_whole), next(iter(builds), None))

@@ -54,7 +54,7 @@ def write(files: Files, out: Path) -> None:
 
 
 def difference(files: Files, out: Path) -> str:
-    """Return a sentence on the first path that a folder lacks, has too many, or has other bytes at.
+    """Return a sentence on the first path that a folder lacks, has in excess or with other bytes.
 
     "" if the folder holds these files and no others, `.git` and `.nojekyll` aside.
     """

@@ -239,7 +239,7 @@ def _verdict(build: Build, clause: str) -> Verdict | None:
 
 
 def _place(build: Build, clause: str) -> str:
-    """Return the link to a clause on a build's page; "" if the run was not asked about it."""
+    """Return the fragment, `#clause-ID`, of a clause on a build's page; "" if it was not asked."""
     return f"#clause-{clause}" if build.clause(clause) is not None else ""
 
 

@@ -22,7 +22,7 @@ class Positions:
 
     @property
     def split(self) -> tuple[int, int]:
-        """How evenly implementations split: (number of those on the smaller side, of both sides).
+        """How evenly implementations split: (number on the smaller side, number on both sides).
 
         The sides are those that pass and those that fail.
         """
@@ -59,7 +59,8 @@ def positions(record: Record) -> list[Positions]:
 def disagreements(every: list[Positions]) -> list[Positions]:
     """Return the positions on clauses that one implementation passes and another fails, sorted.
 
-    The more are on the smaller side, the earlier; then the more are on both; then required ones.
+    First those with most implementations on the smaller side, then with most on both, then those
+    that are required.
     """
     split = [each for each in every if each.is_split]
     return sorted(

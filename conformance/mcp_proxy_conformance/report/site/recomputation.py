@@ -50,8 +50,8 @@ def contradiction(report: Report) -> str:
     """Return how the report contradicts its own results or its profile; "" if it does not.
 
     Its clauses, their levels and the floor (what a pass requires at least) are compared with its
-    profile if that is frozen, which is not to change. With another profile only levels and floor
-    are compared, if this version of the suite made the report.
+    profile if that is frozen, never to change. With another profile only levels and floor are
+    compared, if this version of the suite made the report.
     """
     known = frozen_profile(report)
     return (

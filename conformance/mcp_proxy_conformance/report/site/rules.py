@@ -40,7 +40,7 @@ def _blocks(text: str) -> Iterator[Markup]:
 
 
 def _inline(text: str) -> Markup:
-    """Return a text as HTML on one line: `code` marked, links as their text, the rest escaped."""
+    """Return a text as HTML on one line: `code` marked, links as their text, all of it escaped."""
     parts = _CODE.split(_LINK.sub(r"\1", " ".join(text.split())))
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if number % 2 else escape(part)

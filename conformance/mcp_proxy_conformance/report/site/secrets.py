@@ -167,7 +167,7 @@ def _is_value(match: re.Match[str], *, prose: bool) -> bool:
 def _is_random(value: str) -> bool:
     """Whether a value is unlike the words of a sentence: eight or more letters and digits mixed.
 
-    A run of 20 letters or digits is, too.
+    So is a run of 20 letters or digits alone. Placeholders, such as `<token>`, do not count.
     """
     return _is_literal(value) and any(
         len(part) >= UNBROKEN
