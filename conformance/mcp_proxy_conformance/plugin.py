@@ -231,7 +231,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
 def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> None:
     """Call the check, with `golden` (its stored answer) bound to the bench if it asks for that.
 
-    UsageError if the bench is not that of a proxy.
+    UsageError if it does, and the bench is not that of a proxy.
     """
     own = {"bench": bench}
     if isinstance(golden := arguments.get("golden"), Golden):

@@ -114,7 +114,7 @@ def _relevant(result: Result, report: Report) -> tuple[str, ...]:
 def _evidence(result: Result, path: Path) -> list[Line]:
     """Return at most eight lines of a result's reason and evidence; the last counts the rest.
 
-    The reason has two lines, and none if the evidence repeats it.
+    Before evidence, the reason has at most two lines, and none if the evidence repeats it.
     """
     evidence = "\n".join(result.evidence)
     if not evidence:

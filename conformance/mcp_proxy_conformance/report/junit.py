@@ -85,7 +85,7 @@ def _case(result: Result, report: Report) -> ET.Element:
 
 
 def _unfinished(report: Report) -> ET.Element:
-    """Return an error case, named `run`, with the report's reason, if no result explains it."""
+    """Return an error case, named `run`, for an exit code that no result explains."""
     case = ET.Element("testcase", {"classname": SUITE, "name": "run", "time": _seconds(None)})
     attributes = {"message": inert(report.why), "type": inert(report.headline)}
     ET.SubElement(case, "error", attributes)

@@ -67,7 +67,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _octal(text: str) -> str:
-    """Return the text escaped for printf(1): bytes but of harmless ASCII as three octal digits."""
+    """Return the text escaped for printf(1): all bytes but harmless ASCII as three octal digits."""
     plain = (" " <= character <= "~" and character not in "'\\%-" for character in text)
     return "".join(
         character
@@ -193,9 +193,10 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def request(result: Result, report: Report) -> str:
-    """Return a curl command for the last client request before the guilty answer; else "".
+    """Return a curl command for the last HTTP request before the message that shows the failure.
 
-    If no answer is guilty, it is for the last request of all.
+    Without such a message, it is for the last request of all. "" without a request, or if the
+    report does not hold all its bytes.
     """
     messages, places = report.messages, result.messages
     answer = next((culprit.place for culprit in guilty(result, messages)), None)
@@ -239,7 +240,7 @@ def target_of(report: Report) -> str:
 
 
 def began(report: Report) -> str:
-    """Return when the run began, in ISO 8601 and UTC; "" if the report does not say it so."""
+    """Return when the run began, in ISO 8601 and UTC; "" if the report has no such date."""
     date = report.timing.get("began")
     if not isinstance(date, str) or not _DATE.fullmatch(date):
         return ""
@@ -260,7 +261,7 @@ def lasted(report: Report) -> str:
 
 
 def _is_request(message: ReportedMessage) -> bool:
-    """Whether the suite's client sent it over HTTP, with a body."""
+    """Whether the suite's client sent the message over HTTP, with a body."""
     sent = message.edge == "client" and message.direction == "sent"
     return sent and bool(message.body) and bool(message.headers)
 

@@ -30,7 +30,7 @@ def pins(report: Report) -> list[str]:
 
 
 def accepted_texts(report: Report) -> list[str]:
-    """Return "TEXT for STATUS and STATUS" for each remediation text accepted as it is pinned."""
+    """Return "TEXT for STATUS and STATUS" for each text accepted as the target file pins it."""
     statuses: dict[str, set[str]] = {}
     for result in report.results:
         for lock_text in result.pinned:

@@ -241,8 +241,8 @@ def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tu
 def about(finding: Finding, states: Mapping[str, tuple[str, ...]]) -> Finding:
     """Return the finding with the tools or servers that it is about, by exact name, at most twelve.
 
-    They are those named in its path or, without any, those in which its sides differ. `states` maps
-    all names to states.
+    They are those named in its path or, without any, those that only one of its sides names.
+    `states` maps all names to states.
     """
     named = [word for word in _WORD.findall(finding.path) if word in states]
     if not named:

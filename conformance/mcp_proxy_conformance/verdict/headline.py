@@ -93,7 +93,11 @@ def _lacks(run: RunRecord, clauses: Sequence[ClauseVerdict], open_: list[str]) -
 
 
 def _deviating(run: RunRecord, excused: list[str], waivers: Sequence[Waiver]) -> Outcome:
-    """Return the outcome, of exit code 0, of a run whose only failures are the waived `excused`."""
+    """Return the outcome, of exit code 0, of a run whose only failures are the waived `excused`.
+
+    The headline counts the deviations used. The reason also names those of the clauses that the
+    profile's floor requires to pass.
+    """
     number = sum(waiver.state == "used" for waiver in waivers)
     word = "deviation" if number == 1 else "deviations"
     floor = [clause_id for clause_id in excused if clause_id in run.profile.floor.passes]

@@ -222,7 +222,10 @@ def _members(place: str, text: str) -> dict[str, Any]:
 def _expect_nothing_secret(
     place: str, texts: Mapping[str, str], report: Report, members: dict[str, Any]
 ) -> None:
-    """Raise BadRecord if a file of the build, a header or a member of its target file is secret."""
+    """Raise BadRecord if a file of the build, a header or a member of its target file is secret.
+
+    `texts` are the files by name; report and reply are searched as prose.
+    """
     out = "take it out, and see that it is no longer valid"
     unescaped = msgspec.json.encode(msgspec.json.decode(texts[REPORT])).decode()
     shown = {**texts, REPORT: unescaped}

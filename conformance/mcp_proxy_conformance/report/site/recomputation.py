@@ -203,8 +203,8 @@ def _is_beyond(clause: ClauseVerdict, report: Report, *, seen: bool) -> bool:
 def _of_outcome(report: Report, known: Profile | None) -> str:
     """Return how exit code or headline contradict the clauses; "" if they do not.
 
-    A run that ended early may have any exit code for that, with the code's own headline; only a
-    pass or a violation must follow from the clauses.
+    The exit codes 70 and, of an incomplete run, 2, 3, 4 and 130 are believed if the headline is
+    that of the code. Any other outcome must follow from the clauses.
     """
     if report.exit == FAULT or (not report.complete and report.exit in ENDED):
         own = ENDED[report.exit]

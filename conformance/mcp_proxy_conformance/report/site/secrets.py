@@ -182,7 +182,7 @@ def _is_literal(value: str) -> bool:
 
 
 def is_pinned(version: str) -> bool:
-    """Whether a version names one build for ever: it has a digit and no word that moves."""
+    """Whether a version names one build for ever: it has a digit and no word such as `latest`."""
     words = {word.lower() for word in _WORDS.findall(version)}
     moves = not words.isdisjoint(MOVING) or _DEV.search(version)
     return bool(_DIGIT.search(version)) and not moves

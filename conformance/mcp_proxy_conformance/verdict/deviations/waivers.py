@@ -111,8 +111,9 @@ def stale(known: Sequence[Waiver]) -> list[str]:
 def _covering(result: Result, deviations: Sequence[Deviation]) -> list[Deviation]:
     """Return the deviations that together excuse a failed result whole; [] if they do not.
 
-    One that names its check or case does alone; those of clauses must name every broken one.
-    Advisory results and those of the suite's own clauses are never excused.
+    One that names its check or case is enough; without such, those that name clauses must together
+    name every broken one. Advisory results, and failures of the suite's own clauses, are never
+    excused.
     """
     if result.level != "required" or any(clause_id.startswith(OWN) for clause_id in result.clauses):
         return []
