@@ -38,7 +38,7 @@ class Awaited:
     def take_event(self, event: Event) -> bool:
         """Take one event of the stream; return whether it ends the wait, by an answer or a fault.
 
-        An event without data only carries an id to resume from; another type is not a message.
+        An event without data, or of another type than `message`, is ignored: False.
         """
         return bool(event.data) and event.event == "message" and self.take_message(event.data)
 
@@ -47,6 +47,7 @@ class Awaited:
 
         A fault (an invalid message, an answer to another id) is kept, and raised by `envelope`.
         Requests and notifications are kept as `before`; answers to abandoned requests are skipped.
+        An error without an id counts as the answer.
         """
         try:
             message = jsonrpc.parse(raw)
@@ -80,10 +81,11 @@ class Awaited:
         return tuple(self._before)
 
     def heard(self, sent: Message, hear: Callable[[], Message], deadline: Deadline) -> Reply:
-        """Take the messages that `hear` returns until the answer; return it, and those before it.
+        """Take the messages that `hear` returns, up to the answer; return the answer as a Reply.
 
-        `sent` is the request's record. Raises ProtocolFault for an invalid message or an answer to
-        another id, and what `hear` raises.
+        `hear` waits for the next message; `sent` is the record of the request; `deadline` only
+        measures the seconds since it was sent. Raises ProtocolFault for an invalid message or an
+        answer to another id, and what `hear` raises.
         """
         received = hear()
         while not self.take_message(received.raw):
@@ -101,14 +103,15 @@ class Awaited:
         )
 
     def reply(self, answer: HttpResponse, *, in_session: bool) -> Reply:
-        """Return the HTTP response as a Reply: of its JSON body, its stream or its JSON-RPC error.
+        """Return the answer in an HTTP response as a Reply.
 
-        The error is that of a status of 400 or more.
+        With status 200 it is a JSON body, or among the events of the stream that `take_event` has
+        taken; with 400 or more it is the JSON-RPC error in a JSON body.
 
         Raises:
             SessionLost: HTTP 404 while `in_session`, without an error that has the request's id.
-            ProtocolFault: The response does not contain an answer, has a content encoding,
-                another status than 200, or another content type.
+            ProtocolFault: The response does not contain an answer, has a content encoding, another
+                status, or another content type.
         """
         if (encoding := answer.header("content-encoding") or "identity") != "identity":
             observed = f"the content encoding {jsonrpc.quoted(encoding)}"
@@ -147,7 +150,7 @@ class Awaited:
     def _of_body(self, body: bytes) -> Envelope:
         """Return the answer in a JSON body.
 
-        ProtocolFault if it is no message or does not answer this.
+        ProtocolFault if it is not one JSON-RPC message, or not an answer to this request.
         """
         message = jsonrpc.parse(body)
         if not self._answers(message):
@@ -155,9 +158,9 @@ class Awaited:
         return message
 
     def _of_stream(self, answer: HttpResponse) -> Envelope:
-        """Return the answer that the stream had.
+        """Return the answer that was found while the stream was read.
 
-        ProtocolFault if it was invalid or ended without one.
+        ProtocolFault if one of its messages was invalid, or if it ended without an answer.
         """
         answered = self.envelope()
         if answered is None:
@@ -195,7 +198,10 @@ class Awaited:
 
 
 def _not_ok(answer: HttpResponse) -> ProtocolFault:
-    """Return the fault for an unwanted status: with a redirect's place and Retry-After."""
+    """Return the fault for an unwanted HTTP status, with the Retry-After header, if any.
+
+    The fault of a redirect has its Location, too.
+    """
     place = answer.header("location") if answer.status in REDIRECTED else None
     observed = f"HTTP {answer.status}" + (f" to {jsonrpc.quoted(place)}" if place else "")
     return ProtocolFault(

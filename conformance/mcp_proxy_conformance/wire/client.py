@@ -43,7 +43,8 @@ class Client(Conversation):
 
         `headers` go with every request, `timeout` is that of a request in seconds, `name` the
         client's in the handshake; `wire` is the era to speak (`auto`: a handshake, else the
-        stateless one); `held` counts the memory of answers, if given.
+        stateless one); `dialing` sets certificates, proxy and redirects; `held` counts the memory
+        of answers, if given.
         """
         self.url = url
         self._requested: Wire = wire
@@ -102,8 +103,9 @@ class Client(Conversation):
     def _settle(self) -> None:
         """Agree on a revision as the requested wire says: by handshake, stateless, or `auto`.
 
-        `auto` tries a handshake, and the stateless revision if it fails by anything but a 401 or
-        403; if both fail, the handshake's fault is raised.
+        `auto` tries a handshake, and the stateless revision after a ProtocolFault without HTTP
+        status 401 or 403; if both fail by one, that of the handshake is raised. An Unreachable is
+        raised at once.
         """
         if self._requested == "stateless":
             self._discover()

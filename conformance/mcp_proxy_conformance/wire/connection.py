@@ -75,7 +75,8 @@ class Dialing:
     def connect(self, url: str, proxy: Proxy | None, deadline: Deadline) -> socket.socket:
         """Return a socket to the URL's host, through the proxy if given, with TLS for https.
 
-        For http the proxy's own connection is returned.
+        For http through a proxy, it is the connection to the proxy itself; for https the proxy
+        tunnels.
 
         Raises:
             OSError: The connection cannot be made, in time or at all.
@@ -111,9 +112,10 @@ DIRECT = Dialing()
 
 
 def within_origin(url: str, status: int, location: str | None) -> str | None:
-    """Return the URL of a redirect (301, 302, 307, 308) that stays at the URL's origin, else None.
+    """Return the URL that a redirect leads to, if it stays at the origin of `url`, else None.
 
-    It has no fragment. None also for a place that is missing or no plain ASCII URL.
+    Redirects are the statuses 301, 302, 307 and 308; `location` may be relative. The fragment is
+    dropped. None also for a location that is missing or not plain ASCII.
     """
     if status not in MOVED or location is None:
         return None
@@ -128,9 +130,10 @@ def within_origin(url: str, status: int, location: str | None) -> str | None:
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Return (scheme, host, port) of a URL; the port is by default the scheme's, 0 for others.
+    """Return (scheme, host, port) of a URL.
 
-    ValueError for an invalid URL.
+    Without a port it is the default of http or https, 0 for other schemes. ValueError for an
+    invalid URL.
     """
     parts = urlsplit(url)
     return parts.scheme, parts.hostname or "", parts.port or PORTS.get(parts.scheme, 0)

@@ -91,14 +91,17 @@ class Conversation:
 
     @property
     def session(self) -> str | None:
-        """The id of the session, None if the target issued none, or none is open."""
+        """The id of the session; None here, for transports without session ids.
+
+        `Client` overrides it.
+        """
         return None
 
     @property
     def server(self) -> ServerInfo:
-        """The server's name and version, of 100 characters at most, from the settling answer.
+        """The server's name and version, each cut to 100 characters, from the answer `opening`.
 
-        Empty where it gives none, or before that answer.
+        Each is empty if the server gives no text for it; both before that answer.
         """
         try:
             opened = self.opening.value() if self.opening is not None else {}
@@ -175,10 +178,10 @@ class Conversation:
         self._carrier.tell(method, _bytes(params, raw_params), self.timeout)
 
     def exchange(self, body: bytes, until: Callable[[bytes], bool]) -> bytes:
-        """Send a message as it is, in the session, opened if needed; return what `until` accepts.
+        """Send a message as it is; return the first message after it that `until` accepts.
 
-        That is the first message after it that does. Raises Unreachable without one in the
-        conversation's seconds, ProtocolFault if it is refused.
+        It is sent in the session, opened if needed. Raises Unreachable without such a message in
+        `self.timeout` seconds, ProtocolFault if the message is refused.
         """
         self.open()
         return self._carrier.exchange(body, until, self.timeout)
@@ -217,7 +220,8 @@ class Conversation:
     def tools(self) -> list[dict[str, Any]]:
         """Return every tool of every page as Python data.
 
-        A refused request, or an entry without a string as its name, raises `ProtocolFault`.
+        A refused request, a page without an array `tools`, or an entry without a string as its name
+        raises `ProtocolFault`.
         """
         tools: list[dict[str, Any]] = []
         for page in self.tool_pages():
@@ -235,14 +239,15 @@ class Conversation:
         return self.timeout if timeout is None else timeout
 
     def _settle(self) -> None:
-        """Agree on a revision by a handshake; overridden where the target may have none."""
+        """Agree on a revision by a handshake; overridden where the target may have no handshake."""
         self._shake_hands()
 
     def _shake_hands(self) -> None:
-        """Send `initialize` with the latest revision, then `notifications/initialized`.
+        """Send `initialize` with the latest handshake revision, then `notifications/initialized`.
 
-        Keep the answer as `opening`. Raises ProtocolFault if the target refuses, or chooses a
-        revision that is unknown here.
+        The carrier stores the revision that the target chose, and the session's id; the answer is
+        kept as `opening`. Raises ProtocolFault if the target refuses, or chooses a revision that is
+        unknown here.
         """
         info = revisions.client_info(self._carrier.name)
         params = {

@@ -46,11 +46,11 @@ class Deadline:
         return time.monotonic() - self._began
 
     def extend(self, seconds: float) -> None:
-        """End the deadline in `seconds`, if that is later."""
+        """Move the deadline to `seconds` from now, if that is later."""
         self._ends = max(self._ends, time.monotonic() + seconds)
 
     def shorten(self, seconds: float) -> None:
-        """End the deadline in `seconds`, if that is sooner."""
+        """Move the deadline to `seconds` from now, if that is sooner."""
         self._ends = min(self._ends, time.monotonic() + seconds)
 
 
@@ -92,7 +92,7 @@ class DeadlineSocket:
         return bool(poll.poll(0))
 
     def interrupt(self) -> None:
-        """End both directions, also for a thread that waits; never raises OSError."""
+        """Shut down both directions, which wakes a waiting thread; never raises OSError."""
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
 

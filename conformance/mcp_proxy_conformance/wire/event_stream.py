@@ -91,14 +91,21 @@ class EventStream:
         return answer.sent
 
     def close(self) -> None:
-        """End the stream, and so the session; never raises."""
+        """End the stream, and so the session; never raises.
+
+        Waits up to 1 s for the thread that reads, unless it is called in that thread.
+        """
         self._is_closed = True
         self._http.interrupt()
         if self._thread not in (None, threading.current_thread()):
             self._thread.join(SLACK_S)
 
     def _run(self, timeout: float) -> None:
-        """Take the events of the stream, which has these seconds to begin, until it ends."""
+        """Read the stream until it ends; its first bytes have `timeout` seconds.
+
+        However it ends, the exception is kept as `fault`, `open` waits no longer, and `take` gets
+        None.
+        """
         headers = overridden([("Accept", STREAM), EXACT], self._own)
         events = self._http.events(headers, note="listen", timeout=timeout)
         try:
@@ -112,10 +119,11 @@ class EventStream:
             self._take(None)
 
     def _take_event(self, event: Event, received: Message) -> None:
-        """Hand a message on, or keep the endpoint; events of other types are ignored.
+        """Hand the record of a `message` event to `take`, or keep the first `endpoint` event's URL.
 
-        Raises ProtocolFault for an endpoint of another origin, to which no message may go, and
-        Unreachable once the client has closed the stream.
+        The URL may be relative; events of other types and further endpoints are ignored. Raises
+        ProtocolFault for an endpoint of another origin, to which no message may go, and Unreachable
+        once the client has closed the stream.
         """
         if self._is_closed:
             raise Unreachable(self._url, "read", "the client has closed it", 0.0)

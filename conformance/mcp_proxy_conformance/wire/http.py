@@ -174,9 +174,9 @@ class Http:
     ) -> HttpResponse:
         """Send one request and return the response, an event stream up to where `until` accepts.
 
-        Its status may be any. Redirects within the origin are followed, as many as allowed, also by
-        later requests. A kept connection closed before any byte of an answer is replaced. `note` is
-        for the transcript.
+        Its status may be any. Redirects within the origin are followed, at most `dialing.redirects`
+        of them, and later requests go to the new URL. If a kept connection is closed before any
+        byte of an answer, the request is sent again on a new one. `note` is for the transcript.
 
         Raises:
             Unreachable: No answer, or not a whole one, in `timeout` seconds.
@@ -291,7 +291,8 @@ class Http:
     ) -> Response:
         """Connect if needed, send the request, and return the response, read up to its body.
 
-        Set `_phase` on the way. A proxy for http gets the whole URL and its credentials.
+        Set `_phase` on the way. For http through a proxy, the request line has the whole URL, and
+        the proxy's credentials are sent.
         """
         self._phase = "connect"
         if self._sock is None:
@@ -370,8 +371,9 @@ def _fill(
 ) -> bool:
     """Read the response into `body`, and its events unless `until` is None.
 
-    Return whether it was read to its end. Once `until` has accepted an event, the stream has 0.05 s
-    to end; one that breaks off earlier is no error if it can be resumed.
+    Once `until` has accepted an event, the stream has 0.05 s to end. Return whether it was read to
+    its end; False if it broke off after that event, or earlier, but not by a timeout, with an event
+    id to resume it from. Other failures are raised.
     """
     while True:
         try:

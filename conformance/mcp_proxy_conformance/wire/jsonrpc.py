@@ -50,7 +50,7 @@ _KINDS = (
 
 
 def kind_of(value: Any) -> str:
-    """Return the JSON type of a value with its article, such as `an array`; else `null`."""
+    """Return the JSON type of a value with its article, such as `an array`; None is `null`."""
     return next((word for kind, word in _KINDS if isinstance(value, kind)), "null")
 
 
@@ -93,8 +93,8 @@ def parse(raw: bytes) -> Envelope:
     """Parse one JSON-RPC message into an Envelope.
 
     Raises:
-        ProtocolFault: Not one JSON-RPC 2.0 message, one with a member twice, or with more than a
-            million values.
+        ProtocolFault: Not one JSON-RPC 2.0 message, one with a top-level member twice, or with more
+            than a million values.
     """
     if (count := values(raw)) > MOST_VALUES:
         raise ProtocolFault("size", f"at most {MOST_VALUES} values in one message", "more", raw)

@@ -67,9 +67,10 @@ class Printed:
                 self._keep(chunk)
 
     def _keep(self, chunk: bytes) -> None:
-        """Add a chunk to the beginning, of 64 KiB, then to the end; drop and count what is between.
+        """Add a chunk to what is kept: the first 64 KiB and the last 64 KiB of the output.
 
-        Write whole new lines of the beginning.
+        Bytes between them are dropped and counted. Whole new lines of the beginning are written to
+        the file.
         """
         with self._lock:
             room = MOST - len(self._first)

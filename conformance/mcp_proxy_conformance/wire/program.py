@@ -80,9 +80,9 @@ class Program:
             os.set_blocking(end.fileno(), False)
 
     def write(self, line: bytes, note: str) -> Message:
-        """Queue one line, recorded as sent, and return it.
+        """Record one line as sent, queue it, and return the record; `flush` or `hear` sends it.
 
-        The limit of 16 MiB of output begins anew. `flush` or `hear` sends it.
+        The bytes of output that count against the limit of 16 MiB are counted from 0 again.
 
         Raises:
             ValueError: The line contains a line break.
@@ -117,10 +117,10 @@ class Program:
                 return message
 
     def end(self) -> None:
-        """Close the program's input and wait 1 s.
+        """Close the program's input and wait up to 1 s for its end.
 
-        Then end its group by SIGTERM, 1 s later by SIGKILL. What is left of the group is killed in
-        any case. The pipes are closed, an unfinished last line is recorded.
+        If it still runs, its group gets SIGTERM, and SIGKILL after another second. What is left of
+        the group is killed in any case. The pipes are closed; an unfinished last line is recorded.
         """
         self._in.close()
         for number in (0, signal.SIGTERM, signal.SIGKILL):

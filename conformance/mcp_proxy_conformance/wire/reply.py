@@ -43,7 +43,7 @@ class Reply:
 
     @property
     def error(self) -> dict[str, Any] | None:
-        """The JSON-RPC error object, None if the request was answered."""
+        """The JSON-RPC error object; None if the answer has a result."""
         return self.envelope.error
 
     @property

@@ -91,9 +91,9 @@ class EventReader:
         return None
 
     def _dispatch(self) -> Event | None:
-        """End the event: store its id as `last_id`, "" if no header can carry it.
+        """End the event; return it, None if it has no data.
 
-        Return it, None if it has no data.
+        The latest id of the stream is stored as `last_id`, "" if no header can carry it.
         """
         data, event = self._data, self._event
         self._data, self._event = [], "message"
@@ -185,7 +185,8 @@ class Response:
     def _fed(self) -> bool:
         """Receive available bytes and feed the parser; return False at the connection's end.
 
-        A defect, or too many bytes of head or framing, raises NotHttp at the next call.
+        A defect, or too many bytes of head or framing, raises NotHttp at the next call; an
+        exception inside a callback of the parser, such as an interruption, is raised at once.
         """
         if self._broken:
             raise NotHttp(self._broken)

@@ -37,8 +37,8 @@ def client_info(name: str) -> dict[str, str]:
 def with_meta(params: bytes | None, name: str) -> bytes:
     """Return the params with the stateless revision's `_meta` before their own members.
 
-    None becomes an object. Params that are not an object, or that have a `_meta`, stay unchanged:
-    the caller intends it.
+    `name` is the client's name in it. None becomes an object. Params that are not an object, or
+    that have a `_meta`, stay unchanged: the caller intends it.
     """
     if params is None:
         params = b"{}"

@@ -88,9 +88,9 @@ class Session:
     def _resumed(self, answer: HttpResponse, awaited: Awaited, deadline: Deadline) -> HttpResponse:
         """Resume the stream of an answer by GET until the awaited message has arrived.
 
-        Wait before each GET, as `retry` says, at least 50 ms, doubled if nothing came; raise
-        Unreachable at the deadline, ProtocolFault if it does not go on. Status and headers stay the
-        first ones.
+        Wait before each GET, as `retry` says, at least 50 ms, doubled each time the last GET
+        brought no new event id. Status and headers stay those of `answer`; events are added. Raises
+        Unreachable at the deadline, ProtocolFault if a GET does not return a stream.
         """
         wanted = {"Accept": STREAM}
         if self.id is None and (session_id := answer.header(SESSION_ID)) is not None:
@@ -197,7 +197,8 @@ class Session:
     def _headers(self, method: str, params: bytes | None) -> list[tuple[str, str]]:
         """Return a request's headers: the protocol's, with version and session if known.
 
-        The user's own are added, or replace those of the same name.
+        Only the stateless revision repeats `method` and the name in `params` in headers. The user's
+        own are added, or replace those of the same name.
         """
         headers = [*_STANDING]
         if self.stateless:
@@ -226,9 +227,9 @@ TIMEOUT = 3.0
 def opens_old_stream(
     url: str, headers: Mapping[str, str], transcript: Transcript, dialing: Dialing = DIRECT
 ) -> bool:
-    """Whether GET opens, in 3 s, a stream of the old HTTP+SSE transport, led by `endpoint`.
+    """Whether GET opens, within 3 s, a stream of the old HTTP+SSE transport.
 
-    False also if it does not answer.
+    Its first event is then `endpoint`. False also if the target does not answer.
     """
     wanted = overridden([("Accept", STREAM)], headers)
     http = Http(url, transcript, dialing)

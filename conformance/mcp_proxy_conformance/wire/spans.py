@@ -211,8 +211,8 @@ class _Open(NamedTuple):
 def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
     """Parse raw[at:end] in one pass, with an explicit stack: no depth crashes the interpreter.
 
-    Values nested in more than `keep` containers are parsed and not kept. Raises Malformed, as for
-    more than 400 levels.
+    Values nested in more than `keep` containers are parsed and not kept. Raises Malformed unless it
+    is one JSON value, and for one with more than 400 levels.
     """
     surrogates = _SURROGATE.search(raw, at, end) is not None
     opened: list[_Open] = []

@@ -83,7 +83,8 @@ class Posts:
     def exchange(self, body: bytes, until: Callable[[bytes], bool], timeout: float) -> bytes:
         """Send a message as it is, and return the first one after it that `until` accepts.
 
-        Raises as `ask` does.
+        Raises Unreachable if the stream ends or `timeout` seconds pass, ProtocolFault for a refused
+        POST.
         """
         deadline = Deadline(timeout)
         self._posted(body, "raw", deadline)
@@ -96,7 +97,7 @@ class Posts:
         self._posted(jsonrpc.request(method, params, None), method, Deadline(timeout))
 
     def granted(self, reply: Reply, revision: str) -> None:
-        """Store the revision from the handshake; the session is the stream."""
+        """Store the revision from the handshake; no id is needed: the stream is the session."""
         del reply
         self.revision = revision
         if self._stream is not None:
@@ -115,9 +116,10 @@ class Posts:
             stream.close()
 
     def _posted(self, body: bytes, note: str, deadline: Deadline) -> Message:
-        """Post a message, after opening the stream if needed; drop what has come before.
+        """Post a message, after opening the stream if needed; return the record of the message.
 
-        Return the record of the message. Raises the stream's fault if that has ended.
+        Messages that came before and were not read are dropped. Raises the fault of a stream that
+        has ended, Unreachable at the deadline, ProtocolFault for a refused POST.
         """
         try:
             if self._stream is None:
@@ -135,7 +137,10 @@ class Posts:
         return EventStream(self._url, self._transcript, self._own, self._heard.put, self._dialing)
 
     def _hear(self, deadline: Deadline) -> Message:
-        """Return the next message of the stream; raises Unreachable without one, or its fault."""
+        """Return the next message of the stream, waiting for it.
+
+        Raises Unreachable at the deadline, or, once the stream has ended, its fault.
+        """
         try:
             message = self._heard.get(timeout=deadline.left())
         except (queue.Empty, Overdue):
