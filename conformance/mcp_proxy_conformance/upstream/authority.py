@@ -29,12 +29,13 @@ GRANTS = (BY_PAGE, "client_credentials", "refresh_token")
 
 
 class Authority:
-    """Authorization for one endpoint, at its origin: a message needs a token that was granted.
+    """OAuth for one endpoint, at its origin: a message needs a bearer token that was granted here.
 
-    A user who visits the page agrees at once. Nothing but grants and codes is verified.
+    A user who visits the authorization page agrees at once. Only grant types and authorization
+    codes are verified: no client, secret, redirect or PKCE.
 
     Attributes:
-        tokens: Every access token by the type of its grant.
+        tokens: The grant type of each access token, by the token.
         secrets: Every credential that it has given: tokens, and secrets of clients.
     """
 
@@ -48,9 +49,10 @@ class Authority:
         self.secrets: list[str] = []
 
     def answer(self, request: HttpRequest) -> Response | None:
-        """Return (status, body, headers) of what it answers itself; None for a message it permits.
+        """Return (status, body, headers) for a request of OAuth; None for one that may pass.
 
-        A message of the endpoint without a token is answered by 401, with a challenge.
+        A request to the endpoint's path without a granted bearer token is answered by 401, with a
+        challenge; requests to other paths pass.
         """
         path, _, query = request.path.partition("?")
         given = {name: values[0] for name, values in parse_qs(query).items()}
@@ -89,7 +91,10 @@ class Authority:
         }  # fmt: skip
 
     def _registered(self, body: bytes) -> Response:
-        """Register a client by its metadata; one that has a secret is given it."""
+        """Register a client: return its metadata with a new id, 400 unless it is a JSON object.
+
+        It gets a secret, too, unless its authentication method is `none`.
+        """
         try:
             members = dict(json.loads(body))
         except (ValueError, TypeError):
@@ -100,7 +105,10 @@ class Authority:
         return 201, dumps(members), (JSON,)
 
     def _agreed(self, given: Mapping[str, str]) -> Response:
-        """Send a user back to the client, with a code."""
+        """Redirect a user to the client's `redirect_uri` with a new code, without asking.
+
+        `given` are the query parameters; a `state` among them is repeated.
+        """
         code = secrets.token_hex(8)
         self._codes.add(code)
         back = given.get("redirect_uri", "")
@@ -110,7 +118,11 @@ class Authority:
         return 302, b"", (("Location", f"{back}{joint}{query}"),)
 
     def _granted(self, form: Mapping[str, list[str]]) -> Response:
-        """Grant a token for a known grant; each code is of use once."""
+        """Grant an access token for a known grant type; 400 for another one, or an unknown code.
+
+        `form` has the values of each parameter. An authorization code is of use once; only
+        `client_credentials` gets no refresh token.
+        """
         kind, code = form.get("grant_type", [""])[0], form.get("code", [""])[0]
         if kind not in GRANTS or (kind == BY_PAGE and code not in self._codes):
             return 400, dumps({"error": "invalid_grant"}), (JSON,)
@@ -122,12 +134,12 @@ class Authority:
         return _document(**members, **refresh)
 
     def _new(self, kind: str) -> str:
-        """Return a new credential, which is a canary."""
+        """Return a new credential, kept in `secrets`; `kind` and a random part make its text."""
         made = f"canary/{kind}+{secrets.token_hex(8)}="
         self.secrets.append(made)
         return made
 
 
 def _document(**members: Any) -> Response:
-    """Return a JSON document as a response, which nobody may keep."""
+    """Return a JSON document as a response, which caches may not store."""
     return 200, dumps(members), (JSON, ("Cache-Control", "no-store"))

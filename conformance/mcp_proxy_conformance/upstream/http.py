@@ -120,7 +120,7 @@ async def _read_chunks(reader: asyncio.StreamReader, body: _RequestBody) -> None
 
 
 def render_response(status: int, body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
-    """Return the bytes of a response: status line, these headers, its length, the body."""
+    """Return the bytes of a response: status line, `headers`, Content-Length, body."""
     lines = [f"HTTP/1.1 {status} {responses.get(status, '')}"]
     lines += [f"{name}: {value}" for name, value in headers]
     lines += [f"Content-Length: {len(body)}", "", ""]

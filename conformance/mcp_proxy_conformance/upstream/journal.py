@@ -18,8 +18,8 @@ class Arrival:
     """One message that reached the server: its exact bytes, and where it came from.
 
     `session` is the id that the server issued, or the number of a stdio connection; empty before
-    one is issued. `line` is the request line of HTTP, empty over stdio. What the
-    server refuses before it reads on, for its session or by order, is not `taken`.
+    one is issued. `line` is the request line of HTTP, empty over stdio. `taken` is False for a
+    message that the server refused over HTTP, such as for its session.
     """
 
     session: str
@@ -63,7 +63,10 @@ class Journal:
         return [arrival for arrival in later if method in (None, arrival.method)]
 
     def calls(self, mark: int = 0, tool: str | None = None) -> Sequence[Arrival]:
-        """Return the calls of a tool, or of all, that were taken after `mark`, oldest first."""
+        """Return the `tools/call` arrivals after `mark` of a tool, or of all, oldest first.
+
+        Calls that the server refused over HTTP, such as for their session, are left out.
+        """
         called = self.since(mark, "tools/call")
         taken = [each for each in called if each.taken]
         return [each for each in taken if tool in (None, each.params().get("name"))]

@@ -117,9 +117,10 @@ class Relayed:
 
 
 def paged(entries: Sequence[bytes], cursors: Sequence[str] = ()) -> dict[str | None, Page]:
-    """Return the pages, by cursor (None: the first), that these cursors divide the entries into.
+    """Divide entries into one more page than there are cursors; return the pages by cursor.
 
-    Pages have equally many entries, except for the last ones, which have the rest.
+    The first page is under None. Pages have equally many entries, except for the last ones, which
+    have the rest.
     """
     size = -(-len(entries) // (len(cursors) + 1))
     keys: list[str | None] = [None, *cursors]
@@ -220,7 +221,10 @@ class RelayedServer:
         await self._lines.close()
 
     def restore(self) -> None:
-        """Answer as at first, by the data given; sessions go on, and so does the journal."""
+        """Answer by the data given again: undo changes of pages and answers, refuse nothing.
+
+        No authority and no broken cursors remain; sessions and the journal stay.
+        """
         self.pages, self.answers = dict(self.given.pages), dict(self.given.answers)
         self.refusing, self.authority, self.broken_cursors = None, None, ()
 
@@ -251,8 +255,10 @@ class RelayedServer:
     ) -> tuple[int, bytes, Headers]:
         """Return (status, body, headers) of the answer to one HTTP request, which is journaled.
 
-        If `events` has begun meanwhile, the body is its last event. A stream at GET ends with its
-        connection.
+        If `events` has begun meanwhile, the body is its last event. A GET, if allowed, opens a
+        stream for the session until the client closes; then Dropped is raised. DELETE ends the
+        session, `initialize` begins one; a message that gets no answer has status 202, text that is
+        not JSON 400.
         """
         line = f"{request.method} {request.path}"
         session = request.header(SESSION_ID.lower()) or ""
@@ -298,8 +304,8 @@ class RelayedServer:
     ) -> tuple[int, bytes, Headers] | None:
         """Return (status, body, headers) that refuse an HTTP request; None if it is to be answered.
 
-        It is refused if `refusing` is set, by the `authority`, or for its path, HTTP method or
-        session, which a handshake (by the decoded `message`) needs not.
+        It is refused if `refusing` is set, by the `authority`, for its path or HTTP method, and for
+        a missing or unknown session unless `message`, its decoded body, is an `initialize`.
         """
         if (order := self.refusing) is not None:
             moved = (("Location", order.location),) if order.location else ()
@@ -320,7 +326,11 @@ class RelayedServer:
     async def _serve_lines(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        """Answer the lines of one stdio session until it ends, several at a time."""
+        """Answer the lines of one stdio session until it ends, several at a time.
+
+        A line with the environment of its process is kept in `environments`; blank lines are
+        skipped.
+        """
         self._connections += 1
         session, tasks = f"stdio-{self._connections}", set[asyncio.Task[None]]()
 
@@ -369,15 +379,17 @@ class RelayedServer:
             await send(body)
 
     def _declare(self, session: str, message: Any) -> None:
-        """Note what the client of a session declares, if the message is a handshake."""
+        """Store the capabilities that an `initialize` message declares; ignore other messages."""
         if method_of(message) == "initialize" and isinstance(params := message.get("params"), dict):
             declared = params.get("capabilities")
             self.talk.declared[session] = declared if isinstance(declared, dict) else {}
 
     async def _answered(self, message: Any, session: str, send: Send) -> bytes:
-        """Return the answer to a message, empty if none is due, with its session filled in.
+        """Return the JSON-RPC answer to a message; b"" for a notification or an answer.
 
-        Dropped if the connection is to be cut; it never returns for an answer that hangs.
+        The placeholder SESSION in it becomes a digest of the session's id. Text that is not a JSON
+        object gets an error. Dropped if the connection is to be cut; it never returns for an answer
+        that hangs.
         """
         if not isinstance(message, dict):
             code = PARSE_ERROR if message is None else INVALID_REQUEST
@@ -396,8 +408,9 @@ class RelayedServer:
     async def _member(self, method: str, params: dict[str, Any], session: str, send: Send) -> bytes:
         """Return the member `result` or `error` of the answer to a request, as JSON text.
 
-        The answer's delay and messages come first. Refusal for an unknown method, cursor or tool;
-        Dropped if the connection is to be cut; it never returns for an answer that hangs.
+        The answer's delay and its `before` messages come first. Refusal for an unknown method,
+        cursor, tool or task; Dropped if the connection is to be cut; it never returns for an answer
+        that hangs. A call with `task` begins a task; `logging/setLevel` sets the session's level.
         """
         match method:
             case "initialize":
@@ -425,14 +438,21 @@ class RelayedServer:
     async def _told(
         self, answer: Answer, params: dict[str, Any], session: str, send: Send
     ) -> bytes:
-        """Send what comes before an answer that is due; return its member, as `_given` does."""
+        """Send the `before` messages of an answer whose delay is over, then return its member.
+
+        They are sent by `send`, with the progress token of the request. Dropped if the connection
+        is to be cut; it never returns for an answer that hangs.
+        """
         meta = params.get("_meta")
         token = meta.get("progressToken") if isinstance(meta, dict) else None
         await self.talk.say(answer.before, session, token, send)
         return await self._given(answer)
 
     async def _given(self, answer: Answer) -> bytes:
-        """Return the member of an answer that is due; Dropped or never, as its act says."""
+        """Return the member of an answer, with a new number in place of COUNT.
+
+        Raise Dropped if its act is `drop`; never return if it is `hang`.
+        """
         if answer.act == "drop":
             raise Dropped
         if answer.act == "hang":
@@ -440,7 +460,11 @@ class RelayedServer:
         return answer.member.replace(COUNT, b"%d" % next(self._counts))
 
     async def _due(self, answer: Answer) -> None:
-        """Wait until an answer is to be given."""
+        """Wait `delay_s` seconds before an answer is given.
+
+        With `together`, wait until that many requests are waiting for such an answer, at most
+        `delay_s` seconds.
+        """
         if not answer.together:
             await asyncio.sleep(answer.delay_s)
             return
@@ -455,7 +479,10 @@ class RelayedServer:
             self._waiting.remove(own)
 
     def _other(self, method: str, params: dict[str, Any]) -> Answer:
-        """Return the answer to a request that is not about tools; Refusal if there is none."""
+        """Return the answer to a request that is not about tools, from the data `others`.
+
+        That under method and subject precedes that under the method alone; Refusal without either.
+        """
         others = self.given.others
         for key in (f"{method} {subject(params)}", method):
             if key in others:
@@ -463,7 +490,7 @@ class RelayedServer:
         raise Refusal(revisions.METHOD_NOT_FOUND, "Method not found")
 
     def _initialized(self, params: dict[str, Any]) -> bytes:
-        """Return the result of a handshake, in the requested revision or the latest one."""
+        """Return the result of a handshake, in the requested revision if known, else the latest."""
         requested = params.get("protocolVersion")
         known = revisions.HANDSHAKE_REVISIONS
         granted = requested if requested in known else revisions.LATEST_HANDSHAKE
@@ -477,7 +504,11 @@ class RelayedServer:
         return b"{" + b",".join(members) + b"}"
 
     def _listed(self, cursor: Any) -> bytes:
-        """Return the result with the page of that cursor; Refusal if there is none."""
+        """Return the result of `tools/list` with the page of that cursor, None for the first page.
+
+        Refusal for an unknown cursor, or one in `broken_cursors`. ORIGIN in a tool becomes the
+        server's origin.
+        """
         if cursor in self.broken_cursors:
             raise Refusal(INTERNAL_ERROR, "This page cannot be read")
         page = self.pages.get(cursor) if isinstance(cursor, str | None) else None
@@ -488,7 +519,10 @@ class RelayedServer:
         return b'{"tools":[' + entries + b"]" + following + b"}"
 
     def _called(self, params: dict[str, Any]) -> Answer:
-        """Return the answer to a call; Refusal for an unknown tool."""
+        """Return the answer to a call; Refusal for an unknown tool.
+
+        It is that of the argument `case` in `answers`, else that of the tool, else OK.
+        """
         name, arguments = params.get("name"), params.get("arguments")
         if name not in self.given.names:
             raise Refusal(revisions.INVALID_PARAMS, f"Unknown tool: {name}")
@@ -509,14 +543,14 @@ class RelayedServer:
 
 
 def digest(secret: str) -> bytes:
-    """Return ten letters that stand for a secret, and do not tell it."""
+    """Return ten hexadecimal digits that identify a secret without revealing it."""
     return hashlib.sha256(secret.encode()).hexdigest()[:10].encode()
 
 
 def subject(params: Mapping[str, Any]) -> str:
     """Return what a request is about: its URI, name or cursor; "" for another request.
 
-    For a completion it is that of the reference, then `ARGUMENT=VALUE`.
+    For a completion it is the subject of its reference, then `ARGUMENT=VALUE`.
     """
     ref, argument = params.get("ref"), params.get("argument")
     if isinstance(ref, dict) and isinstance(argument, dict):

@@ -97,8 +97,8 @@ class StatelessServer(RelayedServer):
     ) -> tuple[int, bytes, Headers]:
         """Return (status, body, headers) of the answer to one HTTP request, which is journaled.
 
-        If `events` has begun meanwhile, the body is its last event. A client that closes its
-        connection before the answer is journaled too, and gets none.
+        If `events` has begun meanwhile, the body is its last event. If the client closes its
+        connection before the answer, that is journaled too, and Dropped raised.
         """
         line = f"{request.method} {request.path}"
         message = decoded(request.body)
@@ -125,7 +125,8 @@ class StatelessServer(RelayedServer):
     ) -> tuple[int, bytes, Headers] | None:
         """Return (status, body, headers) that refuse an HTTP request; None if it is to be answered.
 
-        It is refused if `refusing` is set, else for its path, HTTP method, headers or `_meta`.
+        It is refused if `refusing` is set, else for its path or HTTP method and, if `message`, its
+        decoded body, is a JSON-RPC request, for its headers or `_meta`.
         """
         if self.refusing is not None:
             return super()._refused(request, session, message)
@@ -141,7 +142,10 @@ class StatelessServer(RelayedServer):
         return 400, refused_answer(message, _refusal(fault)), (JSON,)
 
     def _marks(self, message: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-        """Return the marks for headers of the tool that a message calls; empty for others."""
+        """Return the path of the argument for each `x-mcp-header` mark of the tool that is called.
+
+        Empty for a message that is not a call, and for an unknown tool.
+        """
         params = message.get("params")
         if message["method"] != "tools/call" or not isinstance(params, dict):
             return {}
@@ -152,7 +156,10 @@ class StatelessServer(RelayedServer):
         return {}
 
     def _declare(self, session: str, message: Any) -> None:
-        """Note the capabilities and the level of log messages that a request states."""
+        """Store the capabilities and log level that a request's `_meta` states, under `session`.
+
+        Without a level, no log message is sent.
+        """
         meta = meta_of(message)
         declared = meta.get(revisions.META_CAPABILITIES)
         self.talk.declared[session] = declared if isinstance(declared, dict) else {}
@@ -161,7 +168,9 @@ class StatelessServer(RelayedServer):
     async def _member(self, method: str, params: dict[str, Any], session: str, send: Send) -> bytes:
         """Return the member `result` or `error` of the answer to a request, as JSON text.
 
-        Refusal for what 2026-07-28 has servers refuse; else as in the handshake era.
+        Refusal for a wrong `_meta`, and for methods of the handshake era only. `server/discover` is
+        answered here, other methods as by the base class; results get their type and hints for
+        caches.
         """
         if (fault := stateless_rules.meta_fault({"params": params})) is not None:
             raise _refusal(fault)
@@ -177,11 +186,12 @@ class StatelessServer(RelayedServer):
     async def _told(
         self, answer: Answer, params: dict[str, Any], session: str, send: Send
     ) -> bytes:
-        """Send what comes before an answer that is due; return its member, as `_given` does.
+        """Send the notifications among an answer's `before` messages, then return its member.
 
-        If it has questions that the client can answer, they are asked first, in a result with a new
-        state. Refusal for a state that was not given out for this request, and for a capability
-        that is needed and not declared.
+        If there are requests among them whose capability the client has declared, the member is a
+        result `input_required` with those requests and a new state, until a retry brings a response
+        to each. Refusal for a state that was not issued for this request or was used already, and
+        for an undeclared `needs`.
         """
         declared = self.talk.declared.get(session, {})
         if answer.needs and answer.needs not in declared:
@@ -208,9 +218,10 @@ class StatelessServer(RelayedServer):
         return await super()._told(told, params, session, send)
 
     async def _answered(self, message: Any, session: str, send: Send) -> bytes:
-        """Return the answer to a message, empty if none is due; a subscription gets none.
+        """Return the answer to a message; b"" for a notification or an answer.
 
-        What the message states is that of a session of its own.
+        What it states in `_meta` holds for this message alone. A subscription with a valid `_meta`
+        is acknowledged, then gets notifications, and no answer: it waits until it is cancelled.
         """
         self._requests += 1
         session = f"{session}/{self._requests}"
@@ -240,7 +251,10 @@ class StatelessServer(RelayedServer):
         return b""
 
     def _typed(self, method: str, result: bytes) -> bytes:
-        """Return a result with its type and, where it can be kept, with the hints for caches."""
+        """Return a result, as JSON text, with its type and, for a cacheable method, cache hints.
+
+        A result that begins with its type is returned unchanged.
+        """
         if b'"resultType":' in result[:20]:
             return result
         hints = self.given.hints + b"," if method in CACHEABLE else b""
@@ -248,7 +262,7 @@ class StatelessServer(RelayedServer):
         return (head.removesuffix(b",") if result == b"{}" else head) + result[1:]
 
     def _discovered(self) -> bytes:
-        """Return the members of the result of `server/discover`, but for its type and hints."""
+        """Return the result of `server/discover` as JSON text, without its type and cache hints."""
         members = {
             "supportedVersions": [revisions.LATEST_STATELESS],
             "capabilities": json.loads(self.given.capabilities),
@@ -265,7 +279,10 @@ def _refusal(fault: Fault) -> Refusal:
 
 
 def _status(body: bytes) -> int:
-    """Return the HTTP status of an answer: that of its error's code, 202 without a body."""
+    """Return the HTTP status of an answer: 202 for an empty body, else 200.
+
+    Some error codes have a status of their own, in STATUS.
+    """
     if not body:
         return 202
     error = json.loads(body).get("error")

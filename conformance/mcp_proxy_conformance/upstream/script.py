@@ -109,8 +109,9 @@ class Script:
     def _result(self, method: str, params: dict[str, Any], stateless: str | None) -> bytes:
         """Return the encoded members of the result, without braces; count lists and calls.
 
-        Raises _Refusal for an unknown method or revision. `stateless`: its revision, None in the
-        handshake era; then the members of that era are added.
+        `stateless` is the revision of a stateless request, whose result gets `resultType` and cache
+        hints too; None in the handshake era. Raises _Refusal for an unknown method, tool, cursor or
+        revision.
         """
         if stateless is not None and (
             stateless != revisions.LATEST_STATELESS or self._eras == "handshake"
@@ -147,9 +148,9 @@ class Script:
         return dumps({"protocolVersion": granted, **self._identity()})[1:-1]
 
     def _listed(self, cursor: Any) -> bytes:
-        """Count a list; return the encoded members of that page of tools.
+        """Count a `tools/list` request; return the encoded members of the page of that cursor.
 
-        _Refusal for an unknown cursor.
+        _Refusal for an unknown cursor; None is the first page.
         """
         page = self._state.page(cursor)
         if page is None:
@@ -236,7 +237,10 @@ class LineServer:
         await self._listener.close()
 
     def announce(self) -> None:
-        """Send the notification of changed tools to every session; called on the loop."""
+        """Send the notification of changed tools to every initialized session that is open.
+
+        Called on the loop.
+        """
         for writer in self._sessions:
             if not writer.is_closing():
                 self._write(writer, LIST_CHANGED, "stdio list_changed")

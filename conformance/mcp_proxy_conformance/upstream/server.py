@@ -34,7 +34,8 @@ class UpstreamServer(ServerState):
     ) -> None:
         """Make a server of these tools, which listens nowhere yet; ValueError for a name twice.
 
-        `page_size` is the number of tools on a page of its listing, all on one by default.
+        `page_size` is the number of tools on a page of its listing, all on one by default. `eras`
+        are the eras that it speaks: with a handshake, stateless, or both.
         """
         self._loop: asyncio.AbstractEventLoop | None = None
         self._transcript: Transcript | None = None
@@ -97,7 +98,7 @@ class UpstreamServer(ServerState):
             await writer.drain()
 
     async def answer_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Read, answer and record one HTTP request of a connection; return whether that is kept.
+        """Read, answer and record one HTTP request; return whether its connection is to be kept.
 
         Raises what `read_request` raises, such as IncompleteReadError when the peer has closed.
         """
@@ -112,8 +113,8 @@ class UpstreamServer(ServerState):
     def _respond(self, request: HttpRequest) -> tuple[str, int, bytes, Headers]:
         """Return (JSON-RPC method, status, body, headers) of the answer to one HTTP request.
 
-        Only a POST to `/mcp` gets a scripted answer, a DELETE 200, others 404 or 405; each
-        `initialize` gets a new session id.
+        At `/mcp`, a POST gets a scripted answer, a DELETE 200 without effect, other methods 405;
+        another path gets 404. Each `initialize` gets a new session id.
         """
         if request.path.partition("?")[0] != PATH:
             return "", 404, b"", ()

@@ -74,7 +74,8 @@ def http_fault(
 ) -> Fault | None:
     """Return what is wrong with a request over HTTP; None if nothing is.
 
-    `marks` are those of the called tool.
+    `marks` are the paths of the called tool's arguments that a header must repeat, by
+    `x-mcp-header`.
     """
     stated = _values(headers, "mcp-protocol-version")
     if not stated:
@@ -94,7 +95,8 @@ def misfits(
 ) -> Iterator[str]:
     """Yield a sentence for each header that does not fit the body of a request of 2026-07-28.
 
-    `marks` are those of the called tool: a header that no mark explains fits any body.
+    `marks` are the paths of the called tool's arguments that a header must repeat, by
+    `x-mcp-header`; further `Mcp-Param-` headers are not looked at.
     """
     method, params = message.get("method"), message.get("params")
     params = params if isinstance(params, dict) else {}
@@ -111,7 +113,7 @@ def misfits(
 
 
 def marks_of(entry: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    """Return the path of the argument for each `x-mcp-header` of a tool's input schema."""
+    """Return, by the `x-mcp-header` marks of a tool's input schema, the paths of the arguments."""
     return dict(_marked(entry.get("inputSchema"), ()))
 
 
@@ -134,7 +136,11 @@ def plain(value: str) -> str | None:
 
 
 def _misfit(headers: Headers, name: str, value: Any) -> Iterator[str]:
-    """Yield a sentence if the header does not stand once for that value, or not at all for None."""
+    """Yield a sentence unless the header occurs once with that value or, for None, not at all.
+
+    A value that is not a text is expected as JSON; an integer may be spelled otherwise, such as
+    `7.0`.
+    """
     stated = [plain(each) for each in _values(headers, name)]
     wanted = [] if value is None else [value if isinstance(value, str) else json.dumps(value)]
     if stated == wanted or (len(stated) == 1 and _is_number(stated[0], value)):
@@ -144,7 +150,7 @@ def _misfit(headers: Headers, name: str, value: Any) -> Iterator[str]:
 
 
 def _is_number(text: str | None, value: Any) -> bool:
-    """Whether a text is another spelling of an integer."""
+    """Whether `value` is an integer and `text` another spelling of it, such as `7.0` for 7."""
     if not isinstance(value, int) or isinstance(value, bool):
         return False
     try:
@@ -164,5 +170,5 @@ def _marked(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[str, tuple[str
 
 
 def _values(headers: Headers, name: str) -> list[str]:
-    """Return the values of a header, given in lower case."""
+    """Return the values of a header, whose name is given in lower case, in order."""
     return [value for each, value in headers if each.lower() == name]

@@ -64,7 +64,10 @@ class Talk:
             del self._listeners[session]
 
     def take(self, session: str, message: Any) -> None:
-        """Note a client's message: an answer ends the wait of the server's request with its id."""
+        """Take a client's message: an answer ends the wait of the server's request with its id.
+
+        All other messages are ignored.
+        """
         if isinstance(message, dict) and "method" not in message:
             due = self._due.get((session, json.dumps(message.get("id"))))
             if due is not None:

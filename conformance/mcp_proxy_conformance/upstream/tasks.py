@@ -26,7 +26,10 @@ class Tasks:
     def answer(
         self, method: str, params: Mapping[str, Any], session: str
     ) -> Mapping[str, Any] | None:
-        """Return the result of a request about tasks; None if the session has no such task."""
+        """Return the result of a request about tasks; None if the session has no such task.
+
+        None also for `tasks/cancel`: every task is completed.
+        """
         own = [name for name, owner in self._sessions.items() if owner == session]
         wanted = params.get("taskId")
         if method == "tasks/list":

@@ -146,9 +146,10 @@ class ServerState:
             return self._pages.get(cursor)
 
     def unasked_page(self, tool: str) -> int:
-        """Return the page, from 2, that lists a tool, if it was not requested; 0 otherwise.
+        """Return the number of the page that lists a tool if that page was never requested, else 0.
 
-        It is 0, too, if no page at all was requested, or the tool is unknown.
+        Pages count from 1, and the first one is not reported. It is 0, too, if no page at all was
+        requested, or the tool is unknown.
         """
         with self._lock:
             place = next((n for n, name in enumerate(self._tools) if name == tool), 0)

@@ -98,7 +98,7 @@ class AttemptCount:
     def _opens(self, call: Call) -> bool:
         """Whether a call can open an attempt: `initialize`, `server/discover` or a tools/list.
 
-        The latter only for its first page, and if nothing but such lists came before.
+        A tools/list only for its first page, and if no opening of another method came before.
         """
         if call.method == "tools/list":
             return not call.paged and (self.count == 0 or self._begins_with_lists)

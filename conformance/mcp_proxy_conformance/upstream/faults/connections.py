@@ -22,9 +22,9 @@ _DRIP_S = 0.05
 async def send(
     reply: ScriptedReply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> bool:
-    """Wait, send a reply and end the connection as it says; return whether the connection is kept.
+    """Wait, send a reply, end the connection as it says; return whether the connection is kept.
 
-    A silent or dripping one lasts until the peer has closed it.
+    Silence and drip last until the peer has closed it; after False the caller closes it.
     """
     if reply.wait_s:
         await asyncio.sleep(reply.wait_s)

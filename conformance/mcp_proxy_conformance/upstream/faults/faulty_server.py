@@ -38,9 +38,9 @@ def prefix(path: str) -> str:
 
 
 def _places(call: Call) -> tuple[str, ...]:
-    """Return the values of a behaviour's `on` that concern a call: `any` and the call's method.
+    """Return the values of a behaviour's `on` that match a call: `any` and the call's method.
 
-    A list of tools with a cursor has `later page` as well.
+    A list of tools with a cursor matches `later page` as well.
     """
     later = (do.LATER_PAGE,) if call.method == "tools/list" and call.paged else ()
     return ("any", call.method, *later)
@@ -138,9 +138,9 @@ class FaultyServer:
         """Return the scripted reply to a request, after counting and logging the request.
 
         `connection` is its connection's number. A path that is not the server's gets 404 and
-        belongs to no attempt; one that redirects lead to is always healthy; GET gets 405, DELETE
-        200. A request without the right authorization, or with another server's session, gets the
-        refusal that the behaviour wants.
+        belongs to no attempt; the path to which healthy redirects lead is never faulty; GET gets
+        405, DELETE 200. A request without the right authorization gets 401, one with another
+        server's session 404, if the behaviour checks that.
         """
         call, played = Call(), "healthy"
         place = request.path.partition("?")[0].rpartition("/")[2]

@@ -31,7 +31,7 @@ class Port:
         self._waiting: list[socket.socket] = []
 
     async def open(self) -> None:
-        """Bind a loopback port and set it at its servers; listen unless not listening is the fault.
+        """Bind a loopback port and set `port` of its servers; listen unless the fault is not to.
 
         For the fault of a full queue, connections that fill it are opened too. Raises OSError.
         """
@@ -94,7 +94,8 @@ class Port:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve a connection: play the behaviour of whole connections, or answer its requests.
 
-        Each request goes to the server that its path names, until one ends the connection.
+        Each request goes to the server that its path names. It ends after a request or a reply that
+        does not keep the connection.
         """
         connection = next(self._numbers)
         writer.transport.set_write_buffer_limits(0)  # drained bytes have reached the peer
