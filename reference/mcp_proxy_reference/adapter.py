@@ -103,8 +103,8 @@ class Target:
     def switch(self, request: Json, *, locked: bool) -> None:
         """Set or remove the lock that the request names, by config file or operator API.
 
-        A lock of a whole server is noted for the config file as well. Raises RefusedError or
-        RuntimeError, as `api` does.
+        The state of a whole server is also kept in `servers`, so that the next config file written
+        has it. Raises RefusedError or RuntimeError, as `api` does.
         """
         kind, server, tools = request["kind"], request["server"], request["tools"]
         place = f"/servers/{quote(server, safe='')}"
@@ -123,9 +123,9 @@ class Target:
             self.servers[server][member] = locked if kind == "quarantine" else not locked
 
     def deny(self, entry: Json, tools: list[str], *, locked: bool) -> None:
-        """Deny or permit tools in the list that the server has, and write the config.
+        """Deny tools (`locked`) or permit them in the server's list, and write the config file.
 
-        That is the allow list if it has one, else the deny list.
+        That is the allow list if the server's entry has one, else the deny list.
         """
         member = "enabled_tools" if "enabled_tools" in entry else "disabled_tools"
         named = set(tools)

@@ -144,7 +144,10 @@ class Gateway:
         )
 
     def searchable(self, facts: Facts) -> bool:
-        """Whether a tool is in the search index; unreadable records count as last read."""
+        """Whether a tool is in the search index.
+
+        While the approval records cannot be read, those that were read last decide.
+        """
         if facts.approval is None:
             tool = facts.tool
             record = self._last_records.get((tool.server, tool.name))

@@ -156,7 +156,7 @@ async def handshake(session: Session) -> list[Json]:
 async def list_tools(session: Session) -> list[Json]:
     """Return the tools of all pages.
 
-    Raises Signal `malformed` for a malformed page or tool, a repeated cursor or over a hundred
+    Raises Signal `malformed` for a malformed page or tool, a repeated cursor or more than 101
     pages.
     """
     tools: list[Json] = []
@@ -177,7 +177,10 @@ async def list_tools(session: Session) -> list[Json]:
 
 
 def _is_tool(tool: object) -> bool:
-    """Whether an entry is an object with a name, an inputSchema and no description but a text."""
+    """Whether an entry is an object with a text `name` and an object `inputSchema`.
+
+    Its description, unless empty or null, must be a text.
+    """
     return (
         isinstance(tool, dict)
         and isinstance(tool.get("name"), str)
@@ -189,8 +192,8 @@ def _is_tool(tool: object) -> bool:
 async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
     """Connect and list the tools within one deadline for all; return tools and session.
 
-    After three timeouts of the connection, TimeoutError is raised; other failures are a Signal. The
-    session is closed on failure, else left open.
+    After three times the connection's timeout, TimeoutError is raised; other failures are a Signal.
+    The session is closed on failure, else left open.
     """
     async with asyncio.timeout(REQUESTS_PER_ATTEMPT * connection.timeout):
         session = await connect(connection)

@@ -108,8 +108,9 @@ class Protocol:
     async def _result(self, agent: Agent, endpoint: str, message: Json, *, stateless: bool) -> Json:
         """Return the result of a request by its method; RpcError if unknown or malformed.
 
-        A stateless one gets the members of its revision as well. The methods are tools/call and
-        tools/list, initialize and ping or, stateless, server/discover.
+        The methods are tools/call and tools/list, initialize and ping or, stateless,
+        server/discover. In the stateless revision the result also gets its type and `_meta`, and
+        cache hints unless it is that of a call.
         """
         method, params = message["method"], message.get("params") or {}
         if not isinstance(params, dict):

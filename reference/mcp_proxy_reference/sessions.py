@@ -109,7 +109,7 @@ class HttpSession(RpcSession):
 
 
 async def _read(answer: httpx2.Response, *, answered: bool) -> Json:
-    """Read a response up to its JSON-RPC answer, {} unless one is due.
+    """Read a response up to its JSON-RPC answer and return it; {} if none is due (`answered`).
 
     Signal for an error status, a stream that ends first, no JSON, or over 16 MB.
     """
@@ -140,9 +140,9 @@ async def _read(answer: httpx2.Response, *, answered: bool) -> Json:
 
 
 def _message(raw: bytes) -> Json:
-    """Return a JSON object; Signal `malformed` if it is not JSON.
+    """Return a JSON object; Signal `malformed` if `raw` is not JSON.
 
-    Any other JSON value becomes an object that answers no request, nothing an empty one.
+    Empty bytes become {}; any other JSON value becomes an object that answers no request.
     """
     try:
         message = json.loads(raw or b"{}")

@@ -114,10 +114,11 @@ class Tools:
         return DiscoveryRequest(query, limit, policy.flag(arguments))
 
     def discover(self, agent: Agent, request: DiscoveryRequest) -> Json:
-        """Count the opt-in and return the document of matching tools, with the flag locked ones.
+        """Count the opt-in; return the document of matching tools, with the flag locked ones too.
 
         The members of the feature (`disabled`, `remediation`, `notice`) follow those that any
-        answer has, so that without the flag nothing but the note of an empty answer is added.
+        answer has, so that without the flag nothing but a notice is added, and that only if no tool
+        is callable.
         """
         gateway, policy = self.gateway, self.gateway.policy
         query, limit, flag = request
@@ -257,7 +258,8 @@ def _locked(
 ) -> list[Locked]:
     """Return the locked hits and the matching withheld tools, best first, with statuses.
 
-    A tool that is requested by its exact name precedes all others: the cap must not hide it. Other
+    `hits` are locked tools that the search index found, `withheld` are tools outside the index. A
+    tool that is requested by its exact name precedes all others: the cap must not hide it. Other
     withheld tools come last.
     """
     named: list[tuple[float, Locked]] = []
@@ -272,9 +274,10 @@ def _locked(
 
 
 async def _call_tool(gateway: Gateway, agent: Agent, surface: str, arguments: Arguments) -> Json:
-    """Call an upstream tool and return its result; an unknown or locked one is rejected here.
+    """Call an upstream tool and return its result; for an unknown or locked one, a text instead.
 
-    ArgumentError without permission, with the wrong kind of call, or with odd arguments.
+    ArgumentError without permission, for a destructive tool that is not called as one, or with odd
+    arguments.
     """
     policy, name = gateway.policy, arguments.get("name")
     if not isinstance(name, str):

@@ -42,7 +42,11 @@ def main(
 
 
 def remote(urls: Sequence[str], headers: Sequence[str]) -> Remote:
-    """Return the upstream at a URL, or several of them as one; `headers` are lines as of main."""
+    """Return the upstream at a URL, or several of them as one.
+
+    `headers` are lines 'NAME: VALUE': all are for a single upstream; of several, each gets the one
+    at its own position, if there is one.
+    """
     if len(urls) == 1:
         return Remote(urls[0], own_headers(headers))
     return Several([Remote(url, own_headers(headers[at : at + 1])) for at, url in enumerate(urls)])

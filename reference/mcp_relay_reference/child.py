@@ -133,8 +133,9 @@ class Child:
     def _route(self, came: Message) -> None:
         """Put a message of the server on the stream of its request, or on the listening one.
 
-        Without a listening stream it goes to the latest request, or waits. Answers and progress
-        that belong to no request in progress are dropped.
+        An answer, progress or a subscription's notification names its request by id or token. Other
+        messages go to the listening stream, without one to the latest request, or wait. Answers and
+        progress that belong to no request in progress are dropped.
         """
         if came.method is None and came.id in self._streams:
             assert came.id is not None

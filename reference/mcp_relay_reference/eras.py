@@ -34,13 +34,21 @@ class Refusal(NamedTuple):
 
 
 def is_stateless(headers: Mapping[str, str], sent: Message) -> bool:
-    """Whether a message is of the era without handshake, by what it states or its version."""
+    """Whether a message is of the era without handshake.
+
+    It is if its `_meta` states a version, or if its version header, if any, is not one with a
+    handshake.
+    """
     named = headers.get("mcp-protocol-version", HANDSHAKE[0])
     return VERSION in stated(sent) or named not in HANDSHAKE
 
 
 def refusal(headers: Mapping[str, str], sent: Message) -> Refusal | None:
-    """Return why a request of 2026-07-28 is refused: for what it states, or headers that lie."""
+    """Return why a request of 2026-07-28 is refused; None if it is not.
+
+    It is for `_meta` without version or capabilities, headers that differ from the body, another
+    version, or a method that 2026-07-28 does not have.
+    """
     own, params = stated(sent), sent.params
     version = own.get(VERSION)
     if not isinstance(version, str) or not isinstance(own.get(CAPABILITIES), dict):
@@ -60,12 +68,18 @@ def refusal(headers: Mapping[str, str], sent: Message) -> Refusal | None:
 
 
 def status_of(answer: Message) -> int:
-    """Return the HTTP status of an answer that comes as one JSON object."""
+    """Return the HTTP status of an answer that comes as one JSON object.
+
+    It is 404 for an unknown method, 502 for a lost upstream, and 200 otherwise.
+    """
     return STATUS.get(json.loads(answer.members("error").get("code", "0")), 200)
 
 
 async def messages(reply: Reply) -> AsyncGenerator[Message]:
-    """Yield the messages of an HTTP answer, one JSON object or a stream of events, as they come."""
+    """Yield the messages of an HTTP answer, one JSON object or a stream of events, as they come.
+
+    Events without data are skipped; BadMessage for one that is not a JSON object.
+    """
     if "text/event-stream" not in reply.headers.get("content-type", ""):
         if whole := b"".join([part async for part in reply.body]):
             yield message.read(whole)

@@ -134,7 +134,7 @@ class Front:
         await _until(asyncio.create_task(_disconnected(receive)), relay())
 
     async def _has_handshakes(self) -> bool:
-        """Whether the upstream serves a version with a handshake."""
+        """Whether the upstream serves a version with a handshake; True if it names no versions."""
         versions = await self._served()
         return not versions or any(version in eras.HANDSHAKE for version in versions)
 
@@ -214,9 +214,10 @@ class Front:
                 await _reply(send, 200, await _last(answers), {SESSION: name})
 
     async def _open(self) -> tuple[str, Child | stateless.Bridge]:
-        """Start the upstream's program for a new session; return (its id, the process).
+        """Open a new session; return (its id, the process that the upstream's program runs in).
 
-        Raises Unreachable if it cannot be started.
+        For an upstream without a handshake, it is a Bridge instead of a process. Raises Unreachable
+        if the program cannot be started or the upstream does not answer.
         """
         child: Child | stateless.Bridge
         if not await self._has_handshakes():

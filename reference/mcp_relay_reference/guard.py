@@ -24,9 +24,10 @@ class Guard:
         self._tokens = tokens
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
-        """Pass a request on; what comes of it is unchanged, but for the id of the session.
+        """Pass a request on to the front, and its answer back, for a client with a known token.
 
-        It is refused with 401 without a known token, with 404 in a session of another client.
+        The answer is unchanged, except that a digest of the token is added to a session id. A
+        request without a known token is refused with 401, one in another client's session with 404.
         """
         headers = dict(scope["headers"])
         scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
@@ -58,16 +59,16 @@ class Guard:
         await self._front.close()
 
     def owns(self, method: str, mark: bytes, own: bytes) -> bool:
-        """Whether a client may send a request of an HTTP method in the session with that mark.
+        """Whether a client may send a request in the session with that mark, by any HTTP method.
 
-        `own` is the mark of the client's own sessions.
+        `mark` is the digest at the end of the session's id, `own` that of the client's token.
         """
         del method
         return secrets.compare_digest(mark, own)
 
 
 def _digest(token: str) -> bytes:
-    """Return what stands for a token at the end of ids."""
+    """Return 16 hexadecimal digits that identify a token, without revealing it, in session ids."""
     return hashlib.sha256(token.encode()).hexdigest()[:16].encode()
 
 

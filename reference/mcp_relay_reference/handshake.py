@@ -196,9 +196,10 @@ class Translated:
         raise Unreachable("The upstream server loses its sessions.")
 
     async def _asked(self, session: Session, sent: Message) -> AsyncGenerator[Message]:
-        """Ask for a request in a session; yield what its client may get, in the client's terms.
+        """Send a request in a session; yield what its client may get, in the client's terms.
 
-        If the client goes, the upstream is told that the request is cancelled. Stale, Unreachable.
+        If the client goes, the upstream is told that the request is cancelled. Requests of the
+        upstream are answered here: only a ping is served. Raises Stale or Unreachable.
         """
         own_id = f'"relay/{next(self._ids)}"'
         try:
@@ -298,7 +299,11 @@ def _message(method: str, params: str = "{}", own_id: int | None = None) -> Mess
 
 
 def _up(sent: Message, own_id: str) -> Message:
-    """Return a request as the upstream gets it: under an id of the relay's, stating nothing."""
+    """Return a request as the upstream gets it: `own_id` is its id and, if it has one, its token.
+
+    The token is that of progress. Members of `_meta` that only 2026-07-28 has, such as the version,
+    are removed.
+    """
     params, meta = sent.members("params"), sent.members("params", "_meta")
     kept = {name: text for name, text in meta.items() if name not in STATED}
     if "progressToken" in kept:
@@ -310,7 +315,11 @@ def _up(sent: Message, own_id: str) -> Message:
 
 
 def _down(sent: Message, came: Message) -> Message:
-    """Return the upstream's answer as the client gets it."""
+    """Return the upstream's answer as a client of 2026-07-28 gets it.
+
+    A result gets its type and, where it may be kept, cache hints; an error code that 2026-07-28
+    withdrew or reserves is replaced.
+    """
     if "result" in came.members():
         result = came.members("result") | {"resultType": '"complete"'}
         if sent.method in KEPT:
@@ -359,7 +368,10 @@ def _subscribed(sent: Message, method: str, params: dict[str, str]) -> Message:
 
 
 def _discovered(greeting: Mapping[str, Any]) -> str:
-    """Return the result of `server/discover` that an upstream's greeting comes to."""
+    """Return the result of `server/discover`, as JSON text, from an upstream's greeting.
+
+    `greeting` is its result of `initialize`.
+    """
     offers = greeting.get("capabilities", {})
     result = {
         "resultType": "complete",

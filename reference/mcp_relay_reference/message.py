@@ -140,7 +140,7 @@ _BLANKS = bytes.maketrans(b"\r\n", b"  ")
 
 
 def _after(text: str, at: int) -> int:
-    """Return where the blanks end that begin at a place, if any."""
+    """Return the index of the first character from `at` on that is not white space."""
     blanks = _SPACE.match(text, at)
     return at if blanks is None else blanks.end()
 

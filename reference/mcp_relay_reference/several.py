@@ -33,7 +33,9 @@ class Several(Remote):
     ) -> AsyncIterator[Reply]:
         """Answer a client's request, or send a call on to the upstream whose tool it names.
 
-        Raises Unreachable if an upstream that is asked does not answer.
+        `initialize` opens a session at each upstream, `tools/list` merges their tools; other
+        requests but `ping` are refused, and GET gets 405. Raises Unreachable if an upstream that is
+        asked does not answer.
         """
         sessions = self._sessions.get(session or "", [])
         sent = message.read(body) if method == "POST" else None
@@ -78,7 +80,10 @@ class Several(Remote):
         await asyncio.gather(*(remote.close() for remote in self._remotes))
 
     async def _opened(self, sent: Message, headers: Mapping[str, str]) -> Reply:
-        """Open a session at each upstream; return the answer to the handshake, by the first's."""
+        """Open a session at each upstream; return the first one's answer, offering only tools.
+
+        The session gets an id of the relay's own. If an upstream refuses, its answer is returned.
+        """
         params = {**sent.members("params"), "capabilities": "{}"}
         opening = message.of({**sent.members(), "params": message.text_of(params)})
         answers = [await _asked(remote, opening, headers, None) for remote in self._remotes]
@@ -91,14 +96,14 @@ class Several(Remote):
         return _reply(sent, "result", message.text_of(result))._replace(session=name)
 
     def merged(self, tools: Sequence[Tool]) -> list[str]:
-        """Return the tools under their new names, as JSON texts."""
+        """Return the tools, as JSON texts, each named NUMBER_NAME by its upstream's number."""
         return [
             message.text_of(tool | {"name": json.dumps(f"{number}_{json.loads(tool['name'])}")})
             for number, tool in tools
         ]
 
     def routed(self, name: str) -> tuple[int, str]:
-        """Return the number of the upstream of a tool, -1 if there is none, and its name there."""
+        """Return (upstream's number, name there) of a tool NUMBER_NAME; (-1, `name`) for others."""
         number, _, own = name.partition("_")
         return (int(number), own) if number.isdecimal() else (-1, name)
 
@@ -122,9 +127,10 @@ class Several(Remote):
     async def _told(
         self, method: str, headers: Mapping[str, str], session: str | None, body: bytes
     ) -> None:
-        """Send the end of a session or of its handshake to all, a cancellation to whom it is for.
+        """Pass DELETE and `notifications/initialized` to all upstreams, a cancellation to one.
 
-        Anything else that needs no answer is dropped: no upstream may ask, or was promised it.
+        That is the upstream with the cancelled call. Anything else that needs no answer is dropped:
+        no upstream asks for it or was promised it.
         """
         sessions = self._sessions.get(session or "", [])
         numbers: Sequence[int] = []

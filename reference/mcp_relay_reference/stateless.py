@@ -58,9 +58,10 @@ class OfRemote:
         self._marks: dict[str, dict[str, Sequence[str]]] = {}
 
     async def ask(self, sent: Message) -> AsyncGenerator[Message]:
-        """Post a request, with headers that fit it; yield what comes for it.
+        """Post a request, with headers that fit it; yield what comes for it, its answer last.
 
-        If the headers for arguments do not fit, the tools are listed and it is posted again.
+        If a call is refused because its headers for arguments do not fit, the tools are listed and
+        it is posted once more.
         """
         may_list = sent.method == "tools/call"
         while True:
@@ -78,9 +79,10 @@ class OfRemote:
         """Do nothing: the upstream is closed by its owner."""
 
     async def _posted(self, sent: Message) -> AsyncGenerator[Message]:
-        """Post a request; yield what comes for it, and learn the marks of tools that come.
+        """Post a request; yield what comes for it, its answer last.
 
-        Raises Silent without an answer to it among the messages.
+        The `x-mcp-header` marks of tools that are listed are kept. Raises Silent without an answer
+        among the messages.
         """
         async with self._remote.exchange("POST", self._headers(sent), None, sent.line) as reply:
             is_answered = False
@@ -94,7 +96,11 @@ class OfRemote:
                 raise Silent(f"The upstream answered with {reply.status} and no message.")
 
     def _headers(self, sent: Message) -> dict[str, str]:
-        """Return the headers of a request: they repeat its version, method, name and arguments."""
+        """Return the headers of a request: they repeat its version, method and name.
+
+        Those of a call also repeat the arguments that its tool marks with `x-mcp-header`, if it was
+        listed.
+        """
         headers = {**HEADERS, "mcp-protocol-version": STATELESS, "mcp-method": sent.method or ""}
         name = sent.params.get(eras.NAMES.get(sent.method or "", ""))
         if isinstance(name, str):
@@ -110,7 +116,7 @@ class OfRemote:
         return headers
 
     async def _list(self, sent: Message) -> None:
-        """List all tools, for their marks, stating what `sent` states."""
+        """Request all pages of the tools with the `_meta` of `sent`, so that marks are kept."""
         cursor: dict[str, str] | None = {}
         meta = message.text_of(sent.members("params", "_meta"))
         while cursor is not None:
@@ -121,7 +127,7 @@ class OfRemote:
             cursor = None if following is None else {"cursor": following}
 
     def _learn(self, came: Message) -> None:
-        """Keep the marks for headers of the tools in an answer."""
+        """Keep the `x-mcp-header` marks of the tools in an answer to `tools/list`."""
         for tool in json.loads(came.members("result").get("tools", "[]")):
             self._marks[tool["name"]] = dict(_marked(tool.get("inputSchema"), ()))
 
@@ -140,7 +146,11 @@ class OfChild:
         self._starting = asyncio.Lock()
 
     async def ask(self, sent: Message) -> AsyncGenerator[Message]:
-        """Write a request; yield what comes for it."""
+        """Write a request to the process, started if needed; yield what comes for it.
+
+        The answer comes last. If the generator is closed before, the upstream is told that the
+        request is cancelled.
+        """
         async with self._starting:
             if self._child is None or self._child.is_over:
                 self._child = await Child.start(self._command)
@@ -169,7 +179,7 @@ class OfChild:
 
 
 class Bridge:
-    """A session of a client until 2025-11-25, served like a `Child`'s, before such an upstream.
+    """A session of a client until 2025-11-25 with an upstream of 2026-07-28; used like a Child.
 
     What the upstream asks for in a result is asked of the client on the stream of its request,
     which is then sent again.
@@ -185,7 +195,11 @@ class Bridge:
         self._asked: dict[str, asyncio.Future[Message]] = {}
 
     async def send(self, sent: Message) -> Stream | None:
-        """Take a client's message; return the stream of a request's answer, else None."""
+        """Take a client's message; return the stream of a request's answer, else None.
+
+        An answer to a question of the upstream goes to the request that waits for it; a
+        cancellation ends its request. Other messages are dropped.
+        """
         if sent.method is None and sent.id in self._asked:
             self._asked.pop(sent.id).set_result(sent)
         elif sent.method == CANCELLED:
@@ -225,7 +239,12 @@ class Bridge:
             self._running.pop(sent.id or "", None)
 
     async def _answer(self, sent: Message, stream: Stream) -> Message:
-        """Return the answer to a request, the relay's own for what only older revisions have."""
+        """Return the answer to a request of the client.
+
+        `initialize` is answered from the upstream's `server/discover`; `logging/setLevel` and
+        `ping` by the relay alone; other methods that 2026-07-28 does not have are refused; the rest
+        is asked of the upstream.
+        """
         result: dict[str, Any] = {}
         if sent.method == "initialize":
             declared = sent.members("params").get("capabilities", "{}")
@@ -259,9 +278,11 @@ class Bridge:
         return message.of({"id": sent.id or "null", "result": json.dumps(result)})
 
     async def _final(self, sent: Message, stream: Stream) -> Message:
-        """Ask the upstream until its answer is final; return that in the client's terms.
+        """Ask the upstream until its answer is final; return that, translated for the client.
 
-        What comes before it goes to the stream. Raises Unreachable.
+        Questions in its results are put to the client, and the request is sent again with the
+        answers; an error if the client gives none. Notifications go to the stream. Raises
+        Unreachable.
         """
         retry: dict[str, str] = {}
         while True:
@@ -284,14 +305,21 @@ class Bridge:
                 retry["inputResponses"] = message.text_of(answers)
 
     async def _put(self, question: str, stream: Stream) -> str:
-        """Ask the client a question of the upstream; return its result, LookupError without one."""
+        """Ask the client a question of the upstream, wait, and return the result, as JSON text.
+
+        LookupError if the client answers without a result.
+        """
         own_id = f'"relay/{next(IDS)}"'
         self._asked[own_id] = asyncio.get_running_loop().create_future()
         stream.put_nowait(message.of({"id": own_id, **message.members_of(question)}))
         return (await self._asked[own_id]).members()["result"]
 
     def _up(self, sent: Message, retry: dict[str, str]) -> Message:
-        """Return a request as the upstream gets it: under a new id, stating what it has to."""
+        """Return a request as the upstream gets it: under a new id, with the members of `retry`.
+
+        Its `_meta` states version and capabilities and, if the client gave them, its name and log
+        level.
+        """
         meta = sent.members("params", "_meta") | self._stated
         params = sent.members("params") | {"_meta": message.text_of(meta)} | retry
         own_id = f'"relay/{next(IDS)}"'
@@ -306,7 +334,7 @@ def upstream_of(upstream: Remote | Sequence[str]) -> OfRemote | OfChild:
 async def versions_of(upstream: Upstream) -> Sequence[str]:
     """Return the versions that an upstream names when it is asked in 2026-07-28.
 
-    They are empty if it does not know that one, or gives no answer in 2 s. Raises Unreachable
+    They are empty if that is not among them, or if it gives no answer in 2 s. Raises Unreachable
     without a connection.
     """
     meta = message.text_of({VERSION: json.dumps(STATELESS), CAPABILITIES: "{}"})
@@ -321,7 +349,11 @@ async def versions_of(upstream: Upstream) -> Sequence[str]:
 
 
 def _restored(sent: Message, came: Message) -> Message | None:
-    """Return a message under the id, or the token, of the request it is for; None if for none."""
+    """Return a message with the id or token of the client's request in place of the relay's own.
+
+    That is the id of an answer, the token of progress, or the id of a subscription; None for a
+    notification that names none.
+    """
     if came.method is None:
         return message.of(came.members() | {"id": sent.id or "null"})
     params, meta = came.members("params"), came.members("params", "_meta")
@@ -335,7 +367,11 @@ def _restored(sent: Message, came: Message) -> Message | None:
 
 
 def _down(sent: Message, came: Message) -> Message:
-    """Return a final answer in the terms of a client until 2025-11-25, under its request's id."""
+    """Return a final answer for a client until 2025-11-25, under the id of its request `sent`.
+
+    Members of results that only 2026-07-28 has are removed, and its error codes become an internal
+    error.
+    """
     members = {"id": sent.id or "null"}
     if "result" in came.members():
         result = came.members("result")
