@@ -105,9 +105,10 @@ class Upstream:
         return outcome
 
     async def call(self, tool: str, arguments: Json, *, again: bool = True) -> Json:
-        """Call a tool and return the server's result; a lost session is reopened once.
+        """Call a tool and return the server's result.
 
-        Without a session, one is opened first. UpstreamError if there is no result.
+        Without a session, one is opened first; if the server has lost the session, the call is
+        repeated once, in a new one. UpstreamError if there is no result.
         """
         if (session := self._session) is None:
             outcome = await self.load(max_attempts=1)

@@ -157,7 +157,7 @@ class Front:
 
         A client gets a session id of the relay's own in the place of the upstream's. Refused for an
         unknown one, Unreachable without an answer; if the client goes or the upstream breaks off,
-        it ends.
+        the response just ends.
         """
         own = request.headers.get(SESSION)
         if own is not None and own not in self._remote_ids:

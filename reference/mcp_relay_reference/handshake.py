@@ -50,7 +50,7 @@ class Session(Protocol):
     """A session of the relay's own with an upstream until 2025-11-25."""
 
     def ask(self, sent: Message) -> AsyncGenerator[Message]:
-        """Send a request; yield what comes for it, its answer last. Stale, Unreachable."""
+        """Send a request; yield what comes for it, its answer last. Raises Stale or Unreachable."""
 
     async def tell(self, sent: Message) -> None:
         """Send a notification or an answer."""
@@ -63,7 +63,7 @@ class Session(Protocol):
 
 
 class OfRemote:
-    """A session over HTTP."""
+    """A session over HTTP with an upstream until 2025-11-25."""
 
     def __init__(self, remote: Remote) -> None:
         """Send nothing yet."""
@@ -72,9 +72,10 @@ class OfRemote:
         self._id: str | None = None
 
     async def ask(self, sent: Message) -> AsyncGenerator[Message]:
-        """Post a request; yield what comes for it.
+        """Post a request; yield the messages that come for it, its answer last.
 
-        Raises Stale if the upstream has ended the session, Unreachable without a message as answer.
+        `initialize` begins the session. Raises Stale if the upstream has ended the session,
+        Unreachable if it answers with bytes that are not a message.
         """
         async with self._remote.exchange("POST", self._headers, self._id, sent.line) as reply:
             if reply.status == NO_SESSION and self._id is not None:
@@ -111,14 +112,17 @@ class OfRemote:
 
 
 class OfChild:
-    """A session over stdio, a process."""
+    """A session over stdio, a process, with an upstream until 2025-11-25."""
 
     def __init__(self, child: Child) -> None:
         """Keep the process, which nobody else speaks to."""
         self._child = child
 
     async def ask(self, sent: Message) -> AsyncGenerator[Message]:
-        """Write a request; yield what comes for it."""
+        """Write a request; yield the messages that come for it, its answer last.
+
+        Raises Stale if the process had ended before.
+        """
         if self._child.is_over:
             raise Stale
         stream = await self._child.send(sent)
@@ -179,9 +183,10 @@ class Translated:
             await self._session.close()
 
     async def _again(self, sent: Message) -> AsyncGenerator[Message]:
-        """Ask in the session of the requests, or in a new one if it is stale.
+        """Ask in the session that all requests share; yield what the client may get.
 
-        Yield what the client may get. Raises Unreachable if the new one is stale, too.
+        If the upstream has lost the session, the request is sent again in a new one. Raises
+        Unreachable if that is lost, too.
         """
         for _ in range(2):
             session = await self._opened()
@@ -218,7 +223,11 @@ class Translated:
         raise Unreachable("The upstream server broke off.")
 
     async def _listened(self, sent: Message) -> AsyncGenerator[Message]:
-        """Yield the acknowledgement of a subscription, then the news that it asked for."""
+        """Yield the acknowledgement of a subscription, then the notifications that it asked for.
+
+        They come in a session of its own, which is closed in the end. If the upstream ends its
+        stream, the last one is a result.
+        """
         session, greeting = await self._greeted()
         try:
             wanted = sent.params.get("notifications")
@@ -241,7 +250,10 @@ class Translated:
     async def _agreed(
         self, session: Session, greeting: Mapping[str, Any], wanted: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Subscribe to what is wanted, as far as the upstream promises it; return that part."""
+        """Return the part of a subscription's filter `wanted` that the upstream supports.
+
+        Its resources are subscribed to; one that the upstream refuses is left out.
+        """
         offers = greeting.get("capabilities", {})
         agreed: dict[str, Any] = {
             name: True
@@ -257,7 +269,7 @@ class Translated:
         return agreed
 
     async def _opened(self) -> Session:
-        """Return the session of the requests, opened if there is none."""
+        """Return the session that all requests share, opened if there is none."""
         async with self._opening:
             if self._session is None:
                 self._session, self._greeting = await self._greeted()
@@ -341,7 +353,8 @@ def _answer(sent: Message, member: str, text: str) -> Message:
 def _news(sent: Message, came: Message) -> Message | None:
     """Return a notification that came for a request as its client gets it; None if it may not.
 
-    It gets progress under its own token, and log messages from the level on that it names.
+    The client gets progress under its own token, and log messages of at least the level that its
+    `_meta` names; nothing else.
     """
     params = came.members("params")
     if came.method == "notifications/progress" and sent.token is not None:
@@ -361,7 +374,7 @@ def _declined(came: Message) -> Message:
 
 
 def _subscribed(sent: Message, method: str, params: dict[str, str]) -> Message:
-    """Return a notification under the id of the subscription that it is for."""
+    """Return a notification with the id of the subscription, the request `sent`, in its `_meta`."""
     meta = message.members_of(params.get("_meta", "")) | {SUBSCRIPTION: sent.id or "null"}
     inside = message.text_of(params | {"_meta": message.text_of(meta)})
     return message.of({"method": json.dumps(method), "params": inside})

@@ -50,7 +50,7 @@ class Upstream(Protocol):
 
 
 class OfRemote:
-    """An upstream over HTTP; a closed response cancels its request."""
+    """An upstream of 2026-07-28 over HTTP; a closed response cancels its request."""
 
     def __init__(self, remote: Remote) -> None:
         """Send nothing yet."""
@@ -133,7 +133,7 @@ class OfRemote:
 
 
 class OfChild:
-    """An upstream over stdio: one process, which is started when it is asked, and again if it ends.
+    """An upstream of 2026-07-28 over stdio: one process, started when asked, again if it ends.
 
     Requests have ids and progress tokens of the relay's own there. What names no request, such as a
     log message, is dropped.
@@ -229,7 +229,10 @@ class Bridge:
         await self._upstream.close()
 
     async def _serve(self, sent: Message, stream: Stream) -> None:
-        """Put what comes for a request on its stream, then None; without an answer an error."""
+        """Put what comes for a request on its stream, then None.
+
+        If the upstream cannot be reached or does not answer, the answer is an error.
+        """
         try:
             stream.put_nowait(await self._answer(sent, stream))
         except Unreachable as error:

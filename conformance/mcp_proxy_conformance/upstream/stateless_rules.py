@@ -46,7 +46,10 @@ def claims(headers: Headers, message: Any) -> bool:
 
 
 def meta_fault(message: Any) -> Fault | None:
-    """Return what is wrong with the `_meta` of a request; None if it states what it has to."""
+    """Return what is wrong with the `_meta` of a request; None if nothing is.
+
+    It has to state the version 2026-07-28 and the client's capabilities, an object.
+    """
     meta = meta_of(message)
     version = meta.get(revisions.META_VERSION)
     if not isinstance(version, str):

@@ -78,9 +78,9 @@ class Talk:
     ) -> None:
         """Send messages by `send`, waiting up to 1.5 s for the answer to each request among them.
 
-        It is 0.5 s for a method whose last request had no answer.
-        Left out are progress without a token, requests that the session's client has not declared,
-        and log messages below its level; all of them if `send` is None.
+        The wait is at most 0.5 s for a method whose last request had no answer. Left out are
+        progress without a token, requests that the session's client has not declared, and log
+        messages below its level; all of them if `send` is None.
         """
         for text in messages:
             message = json.loads(text)
@@ -151,7 +151,7 @@ class EventStream:
             await self._piece(b": \n\n")
 
     async def send(self, message: bytes) -> None:
-        """Send one message as an event."""
+        """Record one message and send it as an event; the response begins if it has not yet."""
         await self.begin()
         self._record(message)
         await self._piece(b"event: message\ndata: " + message + b"\n\n")

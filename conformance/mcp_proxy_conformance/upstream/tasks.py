@@ -42,6 +42,6 @@ class Tasks:
 
 
 def _task(own_id: str) -> Mapping[str, Any]:
-    """Return a task as it is shown."""
+    """Return the object of a task in answers: that id, completed, with fixed times."""
     times = {"createdAt": BEGUN_AT, "lastUpdatedAt": BEGUN_AT}
     return {"taskId": own_id, "status": "completed", **times, "ttl": 60_000, "pollInterval": 100}

@@ -198,7 +198,7 @@ class Http:
     ) -> Generator[tuple[Event, Message], None, NoReturn]:
         """GET an event stream on a new connection; yield each event, with its record, as it comes.
 
-        It never ends of itself. Its first bytes have `timeout` seconds, later ones an hour.
+        It only ends by an exception. Its first bytes have `timeout` seconds, later ones an hour.
 
         Raises:
             Unreachable: It cannot be opened, ends, or is late.
@@ -324,8 +324,8 @@ class Http:
     ) -> HttpResponse:
         """Read the body, record it in the transcript, and return head and body as one response.
 
-        What arrived of one that fails is recorded as cut off. The connection is closed unless the
-        response was read whole, and both request and response allow to keep it.
+        If reading fails, what has arrived is recorded as cut off. The connection is closed unless
+        the response was read whole, and both request and response allow to keep it.
         """
         headers = response.headers
         media = (response.header("content-type") or "").partition(";")[0].strip().lower()
@@ -399,7 +399,7 @@ def _fill(
 
 
 def _last(headers: Iterable[tuple[str, str]]) -> bool:
-    """Whether a request's headers say that it is the last one on its connection."""
+    """Whether a request's headers contain `Connection: close`."""
     return any(name.lower() == "connection" and value == "close" for name, value in headers)
 
 

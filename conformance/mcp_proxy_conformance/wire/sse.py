@@ -33,7 +33,12 @@ class SseClient(Conversation):
         name: str = "mcp-proxy-conformance",
         dialing: Dialing = DIRECT,
     ) -> None:
-        """Connect to nothing yet; `url` is that of the stream, the rest as for `Client`."""
+        """Connect to nothing yet; ValueError for an unusable URL or header.
+
+        `url` is that of the stream, `headers` go with every request, `timeout` is that of a request
+        in seconds, `name` the client's in the handshake; `dialing` sets certificates, proxy and
+        redirects.
+        """
         self._posts = Posts(
             url, transcript=transcript, headers=dict(headers or {}), name=name, dialing=dialing
         )

@@ -68,7 +68,7 @@ class Right:
         return self.answer.body or b"{}"
 
     def with_header(self, name: str, value: str) -> ScriptedReply:
-        """Return the whole right answer with one header more, or in place of that name's."""
+        """Return the whole right answer with that header added, or in place of one of that name."""
         headers = tuple(header for header in self.headers if header[0] != name)
         return whole(self.answer.status, self.answer.body, (*headers, (name, value)))
 

@@ -49,7 +49,7 @@ class _Ports:
         await asyncio.gather(*(port.close() for port in self._ports.values()))
 
     async def heal(self, server: FaultyServer) -> None:
-        """Make a server healthy, and the port of its origin listen, if it has one of its own."""
+        """Make a server healthy, and its port listen, unless it shares the port of another one."""
         server.heal()
         if (port := self._ports.get(server.script.server_id)) is not None:
             port.heal()
