@@ -91,8 +91,8 @@ def _check(script: ServerScript, by_id: Mapping[str, ServerScript]) -> None:
     """Raise BadScript if a script contradicts itself or the other scripts of its load.
 
     That is a word that must be alone beside others, a redirect to a server that answers no
-    requests, or an origin shared with a server that is unknown, is itself or shares another's
-    origin, or of which either answers no requests.
+    requests, or an origin shared with a server that is unknown, the same one, or on another's port
+    itself. Both servers of a shared origin must answer requests.
     """
     name, words = script.server_id, [behaviour.word for behaviour in script.script]
     if len(words) > 1 and any(isinstance(behaviour, Whole) for behaviour in script.script):
