@@ -33,19 +33,25 @@ class View:
 def looked_at(case: Case, bench: Bench) -> Comparison:
     """Compare a case's answer with its expectation, and once more from one other view.
 
-    The other view, an endpoint, a way of calling or an agent, rotates from case to case; if it
-    cannot be judged it is left out, but a misshapen answer there is a finding of the clauses that
-    it breaks. The first view may raise Inconclusive or NotApplicable.
+    The other view, an endpoint, a way of calling or an agent, rotates from case to case; a server
+    listing is compared from all of them. One that cannot be judged is left out, but a misshapen
+    answer there is a finding of the clauses that it breaks. The first view may raise Inconclusive
+    or NotApplicable.
     """
     compared = compare_answer(case, bench)
     if case.then.as_without_flag:
         compare_forms(case, bench, compared)
-    others = views(case, bench)
-    if others:
-        second = others[_turn(case) % len(others)]
+    for second in _seconds(case, views(case, bench)):
         with suppress(Inconclusive, NotApplicable, ProtocolFault, Unsupported):
             compared.add(_compared(case, second), f" ({second.name})")
     return compared
+
+
+def _seconds(case: Case, others: list[View]) -> list[View]:
+    """Return those of the other views from which a case is compared: one, of a listing all."""
+    if case.when.do == "list" or not others:
+        return others
+    return [others[_turn(case) % len(others)]]
 
 
 def _compared(case: Case, second: View) -> Comparison:
