@@ -238,6 +238,14 @@ class Front:
         return child
 
 
+def _host(origin: str) -> str | None:
+    """Return the host of an origin; None without one, or if it is malformed."""
+    try:
+        return urlsplit(origin).hostname
+    except ValueError:
+        return None
+
+
 async def _whole(scope: Mapping[str, Any], receive: Receive) -> Request:
     """Read a whole HTTP request; Refused unless it is a POST, GET or DELETE of /mcp.
 
@@ -245,7 +253,7 @@ async def _whole(scope: Mapping[str, Any], receive: Receive) -> Request:
     """
     headers = {name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]}
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).hostname not in LOOPBACK:
+    if origin is not None and _host(origin) not in LOOPBACK:
         raise Refused(403, "This origin is not allowed.")
     if scope["path"] != "/mcp":
         raise Refused(404, "The endpoint is /mcp.")

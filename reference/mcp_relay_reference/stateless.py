@@ -201,7 +201,9 @@ class Bridge:
         cancellation ends its request. Other messages are dropped.
         """
         if sent.method is None and sent.id in self._asked:
-            self._asked.pop(sent.id).set_result(sent)
+            asked = self._asked.pop(sent.id)
+            if not asked.done():  # its request may have been cancelled
+                asked.set_result(sent)
         elif sent.method == CANCELLED:
             cancelled = json.dumps(sent.params.get("requestId"))
             if cancelled in self._running:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.report.colour import Line, indented
 from mcp_proxy_conformance.report.document import Report, Stage
-from mcp_proxy_conformance.report.phrases import is_after_the_end, is_left_out, sentence
+from mcp_proxy_conformance.report.phrases import counted, is_after_the_end, is_left_out, sentence
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 LOUD = ("fail", "error")
@@ -31,7 +31,7 @@ def checks(report: Report) -> list[Line]:
         spent = timing.get(result.name, {}).get("seconds", 0.0)
         rests = f"{spent:6.2f} s  {result.name} on {result.stage}, {_messages_in_words(result)}"
         lines.append(Line(f"{_mark(result)}  {rests}", result.verdict))
-    kept = f"{len(report.messages)} messages are in the report"
+    kept = f"{counted(len(report.messages), 'message is', 'messages are')} in the report"
     took = report.timing.get("seconds")
     total = [Line(kept if took is None else f"{kept}; the run took {took:.1f} s")]
     return _under("Checks", [*lines, *total])

@@ -50,7 +50,8 @@ def sentences(findings: Sequence[Finding]) -> list[str]:
         places = [str(difference) for difference in differences(tuple(group))]
         lines += _joined(head, [place for place in places if place])
     rest = len(lines[MOST:]) + len(findings[MOST:])
-    return [*lines[:MOST], *([f"... and {rest} more differences"] if rest else [])]
+    noun = "difference" if rest == 1 else "differences"
+    return [*lines[:MOST], *([f"... and {rest} more {noun}"] if rest else [])]
 
 
 def differences(findings: Sequence[Finding]) -> list[Difference]:

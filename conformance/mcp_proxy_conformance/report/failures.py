@@ -7,7 +7,7 @@ from pathlib import Path
 from mcp_proxy_conformance.report.colour import Line, command, indented, short
 from mcp_proxy_conformance.report.document import Report, ReportedMessage
 from mcp_proxy_conformance.report.evidence import guilty
-from mcp_proxy_conformance.report.phrases import again, request, sentence
+from mcp_proxy_conformance.report.phrases import again, counted, request, sentence
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 SHOWN, NAMED = 3, 5
@@ -92,7 +92,8 @@ def _whole(result: Result, report: Report, path: Path) -> list[Line]:
         lines += _message(place, report.messages[place])
     if len(result.messages) > len(shown):
         rest = len(result.messages) - len(shown)
-        lines.append(Line(f"    {rest} other messages of this check are in {path}"))
+        others = counted(rest, "other message of this check is", "other messages of this check are")
+        lines.append(Line(f"    {others} in {path}"))
     sent = request(result, report)
     if len(sent) > LONGEST_REQUEST:
         lines.append(Line(f"    Request: {len(sent)} characters; to see it: {_page(path)}"))

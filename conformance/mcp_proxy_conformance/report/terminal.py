@@ -11,7 +11,7 @@ from mcp_proxy_conformance.report.colour import Line, command, indented, painted
 from mcp_proxy_conformance.report.details import advisories, checks, clauses, worlds
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.failures import REPRODUCE, failures, names
-from mcp_proxy_conformance.report.phrases import again
+from mcp_proxy_conformance.report.phrases import again, counted
 from mcp_proxy_conformance.report.picture import picture
 from mcp_proxy_conformance.report.pins import pins
 from mcp_proxy_conformance.report.summary import VERDICTS, ending, last, summary
@@ -131,7 +131,8 @@ def _occurrences(affected: list[Result], report: Report, columns: int) -> list[L
 def _further_reasons(reasons: int) -> list[Line]:
     """Return lines that count the reasons beyond twelve; [] without such."""
     rest = reasons - MOST
-    return [Line(f"... and {rest} more reasons, in the report"), Line()] if rest > 0 else []
+    more = counted(rest, "more reason", "more reasons")
+    return [Line(f"... and {more}, in the report"), Line()] if rest > 0 else []
 
 
 def _unseen(report: Report) -> list[Line]:

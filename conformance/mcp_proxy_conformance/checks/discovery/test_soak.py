@@ -50,14 +50,15 @@ def test_no_call_reaches_a_locked_tool_long_after_its_discovery(bench: Bench) ->
     """
     keys = tuple(bench.armed.refused)
     bench.require(any(ask(bench, key).disabled for key in keys), "the flag revealed no locked tool")
-    free = next(key for key in sorted(bench.armed.called) if bench.states[key].callable)
+    free = [key for key in sorted(bench.armed.called) if bench.states[key].callable]
+    bench.require(free, "no call of a callable tool reached its upstream")
 
     time.sleep(bench.started.target.soak_s)
 
     with bench.untouched(*keys):
         for key in keys:
             bench.call(key)
-    bench.require(bench.call(free).reached, "no call of a callable tool reached its upstream")
+    bench.require(bench.call(free[0]).reached, "no call of a callable tool reached its upstream")
 
 
 def _settled_statuses(bench: Bench) -> dict[tuple[str, str], str]:

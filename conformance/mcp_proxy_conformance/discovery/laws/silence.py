@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
@@ -159,11 +161,12 @@ def _counted(look: Look, findings: Findings, exchange: DiscoveryExchange, fulles
 def _defaults(look: Look) -> list[DiscoveryExchange]:
     """Return exchanges without the flag, up to three more at limit 1, two with the flag false."""
     usual = look.every(ABSENT)
-    tight = [
+    tight = (
         look.same(exchange, flag=ABSENT, limit=1) for exchange in usual if exchange.limit is None
-    ][:3]
+    )
+    at_one = islice((exchange for exchange in tight if exchange is not None), 3)
     said_no = list(look.requests(False))[:2]
-    return [*usual, *(exchange for exchange in tight if exchange is not None), *said_no]
+    return [*usual, *at_one, *said_no]
 
 
 def _missing(answer: Answer) -> list[str]:
