@@ -333,7 +333,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Interrupt a check at the run's time limit; without a run do nothing."""
+    """Interrupt a check when the whole run's time is up; without a run do nothing."""
     with _in_time(item):
         return (yield)
 

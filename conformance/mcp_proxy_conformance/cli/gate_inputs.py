@@ -47,7 +47,7 @@ def run_words(inputs: Inputs, *, described: bool) -> list[str]:
 
     Only `options` and `command` are split at spaces. `described`: whether a target file is in the
     working folder. Raises BadInput if the inputs name no target and no target file is there, if
-    they name several, select a part of the profile, contradict each other, or cannot be split.
+    they name several, leave out a part of the profile, contradict each other, or cannot be split.
     """
     kind = _kind(inputs)
     described = described or bool(inputs.target_file) or "--target-file" in inputs.options

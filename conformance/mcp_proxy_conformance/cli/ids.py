@@ -22,7 +22,7 @@ def _completing(known: Callable[[], Iterable[str]]) -> Completer:
 
 # The catalogue and the checks are read when a shell asks, not whenever a command is built.
 def _clause_ids() -> list[str]:
-    """Return the ids of requirements that have clauses, then those of all clauses."""
+    """Return the ids that --only takes: of requirements that have clauses, then of clauses."""
     from mcp_proxy_conformance.catalogue.requirement import catalogue  # noqa: PLC0415
 
     owners = [row.id for row in catalogue().requirements if row.clauses]

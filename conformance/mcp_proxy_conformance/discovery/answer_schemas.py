@@ -52,7 +52,7 @@ def exchange_findings(
 
 
 def listing_findings(listed: Sequence[Any], members: Members) -> tuple[Finding, ...]:
-    """Return up to 20 breaches of a listing's schema in the first 500 of its servers.
+    """Return up to 20 breaches of a listing's schema in the counts of its first 500 servers.
 
     `members` are the target's own names of members.
     """
@@ -62,7 +62,10 @@ def listing_findings(listed: Sequence[Any], members: Members) -> tuple[Finding, 
 
 
 def inspection_findings(entry: Any, members: Members) -> tuple[Finding, ...]:
-    """Return up to 20 breaches of the schema in the view of one server."""
+    """Return up to 20 breaches of the schema in `entry`, the view of one server: in its counts.
+
+    `members` are the target's own names of members.
+    """
     names = {"server": members.inspected, "tools": members.counts}
     return _findings("server-inspection", {"server": _server(entry, members)}, names)
 

@@ -265,7 +265,10 @@ def not_found(bench: RelayBench) -> Comparison:
 
 
 def _granted(bench: RelayBench, side: Side, version: str) -> Any:
-    """Return the version that answers a handshake for `version`; None for an error or no answer."""
+    """Do a handshake for `version`, directly or through the relay; return the version granted.
+
+    `side` is that way. "none" if the result has no version; None for an error or no answer.
+    """
     own_id, came = fresh_id(), list[Mapping[str, Any]]()
 
     def take(raw: bytes, _: int) -> None:

@@ -1,4 +1,4 @@
-"""Row of the selftest's matrix: a changed target and how the checks judged it."""
+"""`MatrixRow` of a selftest: a target, mostly a changed one, and how the checks judged it."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class EmbeddedHost:
             raise TargetNotStarted(f"the reference does not start: {error!r}") from None
 
         def end() -> None:
-            """Have the proxy close, and wait for it up to 5 s; its error is not raised."""
+            """Have the proxy close; its error is not raised, but TimeoutError after 5 s."""
             self._loop.call_soon_threadsafe(over.set)
             serving.exception(END_S)
 

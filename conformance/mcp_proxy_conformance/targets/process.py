@@ -1,4 +1,4 @@
-"""Processes of targets: started in their own group, with their output kept, and ended with it."""
+"""Processes of targets: each starts its own group, ended as a whole; their output is kept."""
 
 from __future__ import annotations
 

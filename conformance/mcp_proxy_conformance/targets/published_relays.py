@@ -1,4 +1,4 @@
-"""Table of published relays: the package of each, and its target file beside this module."""
+"""Table of published relays: the package of each to install, and its target file in `relays/`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages and started stages as they are cited by a report, as plain values."""
+"""Types of what a report cites: messages, and started stages with the proof of their locks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client over stdio: a child program, one line per message, exact bytes both ways."""
+"""The client over stdio, of a program it starts: one line per message, exact bytes both ways."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Finding
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import counted_as, is_withheld
 from mcp_proxy_conformance.discovery.structured import counts_in_content
+from mcp_proxy_conformance.wire.faults import ProtocolFault
 
 MOST_QUERIES, MOST_CALLS = 4, 2
 
@@ -182,7 +183,7 @@ def bytes_kept(look: Look, findings: Findings) -> None:
         for flag, usual in before.items():
             exchange = look.ask(query, flag=flag, agent=agent, anew=True)
             if exchange is not None:
-                exact = exchange.answer.reply.exact
+                exact = _exact(exchange)
                 findings.truth(["FR-007.non-interference"], exchange.request, exact == usual,
                                holds=exact == usual, wanted="the same bytes as before",
                                topic="bytes",
@@ -206,18 +207,22 @@ def remember(look: Look, agents: Iterable[str]) -> None:
 
 
 def _bytes(look: Look, agent: str, query: str) -> dict[Any, bytes]:
-    """Return the exact bytes of the agent's answers to a query, by flag: ABSENT and True.
+    """Return the exact results of an agent's query, by the flag include_disabled: ABSENT and True.
 
-    A misshapen answer is left out.
+    Both are asked for anew. A misshapen answer is left out; of a JSON-RPC error it is b"".
     """
     exchanges = {
         flag: look.ask(query, flag=flag, agent=agent, anew=True) for flag in (ABSENT, True)
     }
-    return {
-        flag: exchange.answer.reply.exact
-        for flag, exchange in exchanges.items()
-        if exchange is not None
-    }
+    return {flag: _exact(exchange) for flag, exchange in exchanges.items() if exchange is not None}
+
+
+def _exact(exchange: DiscoveryExchange) -> bytes:
+    """Return the exact bytes of an answer's result; b"" for a JSON-RPC error."""
+    try:
+        return exchange.answer.reply.exact
+    except ProtocolFault:
+        return b""
 
 
 def _own_locked(look: Look, agent: str, query: str) -> int:

@@ -25,8 +25,8 @@ TIMES = 7
 def revealed(look: Look, findings: Findings) -> None:
     """Law: for its own query, each of up to twelve locked tools has a status that its locks allow.
 
-    Its absence from a full answer is not judged. An agent whose scope has the tool is asked
-    too.
+    Its absence is not judged in a full answer, or in one with a locked entry whose name is no
+    tool's. An agent whose scope has the tool's server is asked too.
     """
     flagged = [(key, exchange) for key in look.keys if (exchange := look.own(key)) is not None]
     for key in look.keys:

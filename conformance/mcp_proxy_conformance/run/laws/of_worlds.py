@@ -158,7 +158,7 @@ class GeneratedWorlds(Examples[Plan]):
     def _play(self, plan: Plan, laws: Sequence[str]) -> PlayedWorld:
         """Start a target for the plan, take its steps and judge; return the played world.
 
-        If the adapter fails, do all once more; a second AdapterError is raised.
+        Empty `laws` are all. If the adapter fails, play once more; a second AdapterError is raised.
         """
         try:
             return play(self._target, plan, self._scratch, laws, self._register)

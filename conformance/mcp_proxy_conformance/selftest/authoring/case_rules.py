@@ -151,7 +151,7 @@ def _statuses(staged: StagedCase) -> Wrong:
     """Yield (place, fault) for each tool whose expected statuses its locks do not allow.
 
     Absence is always allowed, and alone without the flag; in the area `precedence` the statuses
-    must be all that the source allows.
+    must be all that the source (the specification) allows.
     """
     case = staged.case
     for name, statuses in (case.then.disabled or {}).items():
