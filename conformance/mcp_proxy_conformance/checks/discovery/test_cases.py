@@ -61,7 +61,7 @@ def test_an_agent_sees_the_locked_tools_of_its_own_servers_only(bench: Bench, ca
 def test_the_listing_counts_tools_by_reason(bench: Bench, case: Case) -> None:
     """Each server's counts match its locks, and are absent if every tool is callable.
 
-    A case is compared as it is written and, if there is one, from another endpoint or agent.
+    A case is compared as it is written, and from every other endpoint and agent of all servers.
     """
     looked_at(case, bench).conclude()
 
