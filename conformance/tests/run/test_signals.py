@@ -30,7 +30,8 @@ def test_an_interruption_at_a_place_without_a_line_can_be_printed() -> None:
     """
     with pytest.raises(KeyboardInterrupt) as came:
         _interrupted_nowhere()
-    assert [line for _, line in traceback.walk_tb(came.tb)][-1] is None
+    line = [line for _, line in traceback.walk_tb(came.tb)][-1]
+    assert line in (None, -1)  # -1 in the first of Python 3.11
     session = Interruption().pytest_runtestloop()
     next(session)
 
