@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
@@ -177,10 +177,35 @@ def in_words(keyword: str, value: Any) -> str:
 
 
 @cache
-def _validator(kind: str) -> jsonschema.Draft202012Validator:
+def _validator(kind: str) -> Any:
     """Return the validator of the schema of that kind, compiled once in each process."""
     schema = msgspec.json.decode((schemas_dir() / f"{kind}.schema.json").read_bytes())
     registry: Registry[Any] = Registry().with_resource(
         schema["$id"], Resource.from_contents(schema)
     )
-    return jsonschema.Draft202012Validator(schema, registry=registry.crawl())
+    return _Validator(schema, registry=registry.crawl())
+
+
+_right: set[tuple[int, str]] = set()
+"""Items that were right by a schema: (the schema's id in memory, the item as JSON)."""
+
+
+def _new_items(
+    validator: Any, schema: Any, instance: Any, _: Any
+) -> Iterator[jsonschema.ValidationError]:
+    """Yield the errors of an array's items by the schema of `items`.
+
+    An item that was right before is not validated again: most entries of a run's answers recur.
+    """
+    for index, item in enumerate(instance if isinstance(instance, list) else ()):
+        place = id(schema), json.dumps(item)
+        if place not in _right:
+            errors = list(validator.descend(item, schema, path=index))
+            yield from errors
+            if not errors and len(_right) < KEPT:
+                _right.add(place)
+
+
+_Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft202012Validator, {"items": _new_items}
+)

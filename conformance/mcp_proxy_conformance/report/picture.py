@@ -11,7 +11,7 @@ from typing import Literal
 from mcp_proxy_conformance.catalogue.case import cases
 from mcp_proxy_conformance.catalogue.grid import Basis, Grid, Heading, grid_of
 from mcp_proxy_conformance.catalogue.stage import stage
-from mcp_proxy_conformance.catalogue.world import final
+from mcp_proxy_conformance.catalogue.world import ToolKey, final
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.verdict.causes import LOCK_OF
 from mcp_proxy_conformance.verdict.result import WORST_FIRST as VERDICTS
@@ -262,8 +262,14 @@ def _states_of_case(case_id: str) -> frozenset[tuple[str, ...]]:
     case = next((case for case in cases() if case.id == case_id), None)
     if case is None:
         return frozenset()
-    states = final(stage(case.given.stage))
-    return frozenset(states[name].locks for name in case.tools() if name in states) - {()}
+    locks = _locks_on(case.given.stage)
+    return frozenset(locks[name] for name in case.tools() if name in locks) - {()}
+
+
+@cache
+def _locks_on(stage_id: str) -> Mapping[ToolKey, tuple[str, ...]]:
+    """Return the locks on each tool of a stage after all of its steps."""
+    return {name: state.locks for name, state in final(stage(stage_id)).items()}
 
 
 Change = tuple[str, tuple[CellVerdict | None, ...]]
