@@ -118,7 +118,7 @@ def test_each_word_of_a_withheld_name_finds_its_tool_once(bench: Bench) -> None:
     """A query of both words of a withheld tool's name lists no tool twice.
 
     Quarantined and pending tools are asked for so, by one word after the other and the other way
-    round. Inconclusive if no such query reveals its tool.
+    round. Not applicable if no such query reveals its tool, as in a search by nearness.
     """
     bench.needs_one_of("approval", "quarantine")
     keys = [k for k in bench.armed.refused if k.tool.startswith(f"{WITHHELD}_")]
@@ -127,8 +127,8 @@ def test_each_word_of_a_withheld_name_finds_its_tool_once(bench: Bench) -> None:
 
     answers = {q: bench.discover(q, include_disabled=True, limit=100) for q in queries}
 
-    revealed = [q for q, answer in answers.items() if queries[q] in answer.statuses()]
-    bench.require(revealed, "no query of two words revealed its withheld tool")
+    if not any(queries[q] in answer.statuses() for q, answer in answers.items()):
+        raise NotApplicable("withheld tools are not found by two words of their names")
     twice = {q: answer.listed_twice() for q, answer in answers.items()}
     assert {q: keys for q, keys in twice.items() if keys} == {}
 
