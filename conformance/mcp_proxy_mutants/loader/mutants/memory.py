@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from mcp_proxy_mutants.loader.changed import Edit
 from mcp_proxy_mutants.loader.mutant import Fresh, LoadMutant, load_mutant
+from mcp_proxy_mutants.loader.mutants.endless import NEVER_S
 from mcp_proxy_mutants.loader.pieces import Attempt, Hear, Loads, OutcomeEntry, failed
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import Connect, Connection, Json, Outcome, Session, Signal
@@ -111,21 +112,21 @@ def _every_second() -> Callable[[Loads], Awaitable[list[Outcome]]]:
     return together
 
 
-def _never_again(most: int) -> Fresh:
-    """Return a fresh hook `attempt`: attempts beyond `most` for a server, over all loads, hang.
+def _quota(most: int, beyond: Callable[[], Awaitable[None]]) -> Fresh:
+    """Return a fresh hook `attempt`: attempts beyond `most` for a server, over all loads, differ.
 
-    A server is known by id and URL.
+    `beyond` is awaited before such an attempt. A server is known by id and URL.
     """
 
     def make() -> Attempt:
-        """Return a hook `attempt` that counts attempts and does not end one beyond `most`."""
+        """Return a hook `attempt` that counts attempts and awaits `beyond` for further ones."""
         made: Counter[Key] = Counter()
 
         async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-            """Count the attempt; wait for an hour if it is one too many, else attempt as usual."""
+            """Count the attempt; await `beyond` if it is one too many; then attempt as usual."""
             made[_key(connection)] += 1
             if made[_key(connection)] > most:
-                await asyncio.sleep(3600.0)
+                await beyond()
             return await std.attempt(connection, connect)
 
         return attempt
@@ -133,26 +134,14 @@ def _never_again(most: int) -> Fresh:
     return Fresh(make)
 
 
-def _quota(most: int) -> Fresh:
-    """Return a fresh hook `attempt`: attempts beyond `most` for a server, over all loads, fail.
+async def _refused() -> None:
+    """Fail unasked, as Signal `http_4xx` (permanent)."""
+    raise Signal("http_4xx")
 
-    They fail unasked, as Signal `http_4xx` (permanent).
-    """
 
-    def make() -> Attempt:
-        """Return a hook `attempt` that counts attempts and fails those beyond `most`."""
-        made: Counter[Key] = Counter()
-
-        async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-            """Count the attempt; raise `http_4xx` if it is one too many, else attempt as usual."""
-            made[_key(connection)] += 1
-            if made[_key(connection)] > most:
-                raise Signal("http_4xx")
-            return await std.attempt(connection, connect)
-
-        return attempt
-
-    return Fresh(make)
+async def _endless() -> None:
+    """Wait for an hour."""
+    await asyncio.sleep(NEVER_S)
 
 
 def _summed() -> Edit:
@@ -222,10 +211,10 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "R1.once", "O3.loaded", "I1.isolated", together=Fresh(_every_second)),
     load_mutant("attempts-run-out",
                 "After two attempts over all loads, a server is not contacted again.",
-                "I5.clears", "T1.timeout", "R2.heals", attempt=_quota(2)),
+                "I5.clears", "T1.timeout", "R2.heals", attempt=_quota(2, _refused)),
     load_mutant("third-attempt-endless",
                 "After two attempts over all loads, an attempt at a server does not end.",
-                "I4.bounded", attempt=_never_again(2)),
+                "I4.bounded", attempt=_quota(2, _endless)),
     load_mutant("attempts-summed", "Attempts are counted over all loads.",
                 "O6.claimed", edit=Fresh(_summed)),
     load_mutant("first-signal-stays", "A server's status is that of its first attempt.",
