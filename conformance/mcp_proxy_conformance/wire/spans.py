@@ -221,8 +221,12 @@ def _document(raw: bytes, at: int, end: int, keep: int) -> Node:
             raise Malformed("a value was expected", _skipped(raw, at))
         group = match.lastindex or 0
         start, at = match.span(group)
-        skips = len(opened) >= keep and len(opened) + _SHALLOW < MAX_DEPTH and not surrogates
-        if group >= _OBJECT and skips and (rest := _rest().match(raw, at)):
+        if (
+            group >= _OBJECT
+            and keep <= len(opened) < MAX_DEPTH - _SHALLOW
+            and not surrogates
+            and (rest := _rest().match(raw, at))
+        ):
             node = Node(_KINDS[group], start, at := rest.end(), raw)
         elif group >= _OBJECT:
             if len(opened) == MAX_DEPTH:
