@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from pathlib import Path
@@ -22,7 +21,7 @@ from mcp_proxy_conformance.discovery.live.plan import plan
 from mcp_proxy_conformance.discovery.surface_names import cut
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import ending
-from mcp_proxy_conformance.run.invocation import invoke, prepare
+from mcp_proxy_conformance.run.invocation import collect_garbage_rarely, invoke, prepare
 from mcp_proxy_conformance.run.progress import Progress
 from mcp_proxy_conformance.run.request import RunRequest, Selection
 from mcp_proxy_conformance.run.subjects.endpoint import LIVE
@@ -95,9 +94,7 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
         keep=options["keep"],
         command=command_line(click.get_current_context(), redactor.text),
     )
-    # A run keeps nearly all of its objects to its end, so garbage collection would find none.
-    gc.freeze()
-    gc.set_threshold(500_000, 50, 100)
+    collect_garbage_rarely()
     with Progress(log, sys.stderr, redactor, detail) as progress:
         code = invoke(request, processes=processes, plugins=[progress])
     if code == USAGE_ERROR:

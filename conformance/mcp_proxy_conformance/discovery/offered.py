@@ -63,18 +63,24 @@ def places(bench: Bench, tool: str = "") -> dict[str, Bench]:
     return views | {f"{name}{STATELESS}".strip(): view.over("stateless")}
 
 
-def offered_anywhere(bench: Bench) -> dict[str, dict[str, Any]]:
+def offered_anywhere(bench: Bench, *, anew: bool = False) -> dict[str, dict[str, Any]]:
     """Return the discovery tool's entry in tools/list, by every place that offers it.
 
     Places are the declared endpoints, the same in the stateless revision where it is spoken, and
-    stdio for the administrator. Inconclusive if none offers it.
+    stdio for the administrator. Entries are kept until the target changes; `anew` asks in any case.
+    Inconclusive if no place offers the tool.
     """
+    key = ("entries", bench.agent)
+    kept: dict[str, dict[str, Any]] | None = bench.started.answers.get(key)
+    if kept is not None and not anew:
+        return dict(kept)
     entries = {}
     for place, opened in conversations(bench.started, bench.agent).items():
         with suppress(Inconclusive, *unspoken(place)), opened() as client:
             entries[place] = _entry(client, bench.surface.discovery_tool)
     bench.require(entries, f"no declared endpoint offers {bench.surface.discovery_tool}")
-    return entries
+    bench.started.answers[key] = entries
+    return dict(entries)
 
 
 Opened = Callable[[], AbstractContextManager[Conversation]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -111,6 +112,15 @@ def invoke(
         *(["-p", "xdist.plugin", "-n", processes] if processes is not None else []),
     ]  # fmt: skip
     return pytest.main(words, plugins=[Brought(request), *plugins])
+
+
+def collect_garbage_rarely() -> None:
+    """Have this process look for garbage rarely: a run keeps nearly all of its objects to its end.
+
+    Those that exist already are never looked at again.
+    """
+    gc.freeze()
+    gc.set_threshold(500_000, 50, 100)
 
 
 def collect(folders: Sequence[str]) -> None:

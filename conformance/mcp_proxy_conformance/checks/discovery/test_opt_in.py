@@ -335,7 +335,7 @@ def test_the_discovery_tool_tells_each_agent_of_the_flag(bench: Bench) -> None:
     def look(moment: str) -> None:
         """Record, by place, viewer and moment, whether the tool's description names the flag."""
         for name, view in views.items():
-            for place, entry in offered_anywhere(view).items():
+            for place, entry in offered_anywhere(view, anew=True).items():
                 observed[f"tools/list at {place}{name}, {moment}"] = _describes_flag(entry)
 
     look("before the first lock")

@@ -193,11 +193,12 @@ def _callers(bench: Bench) -> dict[tuple[str, str], Opened]:
     """
     callers = {"the administrator": bench}
     callers |= {f"agent {name}": scoped(bench, name) for name in bench.world.agents}
+    offering = {caller: offered_anywhere(view) for caller, view in callers.items()}
     return {
         (caller, f"at {place}"): opened
         for caller, view in callers.items()
         for place, opened in conversations(view.started, view.agent).items()
-        if place != "stdio" and place in offered_anywhere(view)
+        if place != "stdio" and place in offering[caller]
     }
 
 

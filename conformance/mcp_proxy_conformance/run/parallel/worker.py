@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.run.collection import Place, place_of
+from mcp_proxy_conformance.run.invocation import collect_garbage_rarely
 from mcp_proxy_conformance.run.parallel.shares import (
     Began,
     CheckResults,
@@ -55,10 +56,11 @@ class Worker:
         self._writer.write(Collected(names, long, self._run.state.shard))
 
     def begin(self, items: Sequence[pytest.Item]) -> None:
-        """Note the order of all checks; start nothing.
+        """Note the order of all checks, and collect garbage rarely from now on; start nothing.
 
         The subject gets their places, so that it ends each target after its last check.
         """
+        collect_garbage_rarely()
         self._at = {item: at for at, item in enumerate(items)}
         self._run.count([place for item in items if (place := place_of(item)) is not None])
 
