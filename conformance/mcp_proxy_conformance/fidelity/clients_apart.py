@@ -78,7 +78,8 @@ def own_answers(bench: RelayBench) -> Comparison:
                 shows=[ANSWERS] if is_own else [],
             )  # fmt: skip
             if not is_own and not crossed:
-                strange.append(f"{each.case}: an answer that is nobody's: {_text(answer):.200}")
+                what = "no answer" if "none" in answer else "an answer that is nobody's"
+                strange.append(f"{each.case}: {what}: {_text(answer):.200}")
         if comparison.findings:
             break
     return comparison.leaving_open([ANSWERS], strange[0]) if strange else comparison

@@ -200,18 +200,30 @@ FAULTS = {
         spelled=_counts_twice),
 }  # fmt: skip
 """For checks of live endpoints: mutants of the wire that break them in some answers only."""
+TO_AGENTS = {
+    "test_live_counts_are_integers": wire(
+        "counts-sent-twice-to-agents", "A counts block is sent twice to agents.", "FR-010.block",
+        spelled=lambda x, text: _counts_twice(x, text) if x.agent is not None else None),
+    "test_live_counts_leave_out_reasons_of_zero": WIRE["counts-zeros-to-agents"],
+}  # fmt: skip
+"""The same for answers to a further credential only."""
 
 
-@pytest.mark.parametrize("check", FAULTS)
-def test_a_live_check_judges_every_answer(started: Started, check: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("check", "fault"),
+    [pytest.param(*each, id=each[1].id) for each in (*FAULTS.items(), *TO_AGENTS.items())],
+)
+def test_a_live_check_judges_every_answer(
+    started: Started, check: str, fault: WireFault, tmp_path: Path
+) -> None:
     """A live check fails by a fault of some answers only, by the mutant's clause among others."""
-    with behind(started, FAULTS[check]) as endpoint:
+    with behind(started, fault) as endpoint:
         report = tried_live(endpoint, tmp_path, check)
 
     judged = [(result["check"], result["verdict"]) for result in report["results"]]
     broken = {clause for result in report["results"] for clause in result["clauses"]}
     assert judged == [(check, "fail")]
-    assert broken >= {*FAULTS[check].breaks}
+    assert broken >= {*fault.breaks}
 
 
 FAIR = {

@@ -191,7 +191,8 @@ def _scope(bench: LiveBench, name: str, servers: set[str]) -> set[str]:
 
     All of them if it has no listing, or is shown callable tools of servers not listed.
     """
-    listed = bench.survey.scopes.get(name, frozenset())
+    listing = bench.survey.scopes.get(name)
+    listed = listing.servers.keys() if listing is not None else set[str]()
     answers = [
         look.answer for looks in bench.survey.shared[name] for look in looks if look.who == name
     ]

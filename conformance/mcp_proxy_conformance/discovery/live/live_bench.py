@@ -194,14 +194,19 @@ class LiveBench:
         another shape counts only if a readable one names the flag: the specification does not name
         its member.
         """
-        looks = list(self.survey.looks())
+        looks, survey, listing = list(self.survey.looks()), self.survey, "listing of servers"
         unread = [(look.label, look.fault, look.breaks) for look in looks]
-        unread.append(("listing of servers", self.survey.listing_fault, self.survey.listing_breaks))
+        unread.append((listing, survey.listing_fault, survey.listing_breaks))
+        unread += [
+            (f"{listing} as {who}", str(fault), fault.clauses)
+            for who, fault in survey.scope_faults.items()
+        ]
         if not any(look.answer and self.note(look.answer) for look in looks):
             unread = [each for each in unread if each[2] != NOTE_SHAPE]
         of = [(look.label, look.answer.findings) for look in looks if look.answer]
-        of += [("listing of servers", listing.findings) for listing in self.survey.listings]
-        of += [(f"view of {name}", view.findings) for name, view in self.survey.inspected.items()]
+        of += [(listing, each.findings) for each in survey.listings]
+        of += [(f"{listing} as {who}", each.findings) for who, each in survey.scopes.items()]
+        of += [(f"view of {name}", view.findings) for name, view in survey.inspected.items()]
         of += [
             (request, (of_shape(fault, clauses),)) for request, fault, clauses in unread if clauses
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -54,8 +53,9 @@ class Survey:
 
     `searched` look for locked tools, `tight` have small limits, `rounds` have each form of the flag
     (by query), `alone` ask for a tool by its name, `shared` are repeated with each further
-    credential (by its name), `scopes` are the servers listed to it. `listing_breaks` are the
-    clauses that the shape of a listing, or of a view of one server, breaks.
+    credential (by its name). `scopes` are the listings of servers to those credentials,
+    `scope_faults` why one of them is misshapen. `listing_breaks` are the clauses that the shape of
+    another listing, or of a view of one server, breaks.
     """
 
     searched: list[LiveAnswer] = field(default_factory=list)
@@ -63,7 +63,8 @@ class Survey:
     rounds: dict[str, list[LiveAnswer]] = field(default_factory=dict)
     alone: dict[ToolKey, list[LiveAnswer]] = field(default_factory=dict)
     shared: dict[str, list[list[LiveAnswer]]] = field(default_factory=dict)
-    scopes: dict[str, frozenset[str]] = field(default_factory=dict)
+    scopes: dict[str, Listing] = field(default_factory=dict)
+    scope_faults: dict[str, Misshapen] = field(default_factory=dict)
     listings: list[Listing] = field(default_factory=list)
     inspected: dict[str, ServerEntry] = field(default_factory=dict)
     listing_fault: str = ""
@@ -265,12 +266,16 @@ def _listed(main: Talk) -> Listing:
 def _share(main: Talk, other: Talk, record: Survey) -> None:
     """Ask up to four queries with another credential, each between two of the main one.
 
-    They are names of locked tools, then revealing searches. The servers of its own listing, if
-    there is a listing tool, are recorded before.
+    They are names of locked tools, then revealing searches. Its own listing of servers, if there
+    is a listing tool, is recorded before, or why that is misshapen.
     """
     if main.endpoint.listing and not record.listing_fault:
-        with suppress(Misshapen, ProtocolFault):
-            record.scopes[other.who] = frozenset(_listed(other).servers)
+        try:
+            record.scopes[other.who] = _listed(other)
+        except Misshapen as fault:
+            record.scope_faults[other.who] = fault
+        except ProtocolFault:
+            pass  # it may not list servers
     turns: Counter[str] = Counter()
     ranked: dict[str, int] = {}
     for key in record.alone:  # one tool of each server, then a second one of each

@@ -157,11 +157,11 @@ def _statuses(staged: StagedCase) -> Wrong:
     for name, statuses in (case.then.disabled or {}).items():
         oracle = allowed_statuses(staged.states[key(name)])
         allowed = {ABSENT if word == CALLABLE else word for word in oracle}
+        if not case.when.include_disabled:
+            allowed = {ABSENT}
         wrong = set(statuses) - allowed - {ABSENT}
-        if case.area == EXACT and set(statuses) != allowed:
+        if case.area == EXACT:
             wrong |= set(statuses) ^ allowed
-        if not case.when.include_disabled and set(statuses) != {ABSENT}:
-            wrong, allowed = set(statuses) - {ABSENT}, {ABSENT}
         if wrong:
             words = ", ".join(sorted(allowed))
             yield ("then", "disabled", name), f"the source allows {words} for {name}"
