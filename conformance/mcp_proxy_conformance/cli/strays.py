@@ -22,8 +22,9 @@ ROUNDS, PAUSE_S = 20, 0.05
 def reaped() -> Iterator[None]:
     """Kill, at the end of the block, the children that this process gained in it (Linux only).
 
-    During the block orphaned descendants become its children. Searches are repeated, with pauses of
-    0.05 s, until none is left, up to twenty times. On other systems nothing is killed.
+    During the block orphaned descendants become its children. Searches are repeated until none is
+    left, up to twenty times, with pauses of 0.05 s for what has not ended yet. On other systems
+    nothing is killed.
     """
     if sys.platform != "linux" or not _set(1):
         yield
@@ -36,13 +37,20 @@ def reaped() -> Iterator[None]:
             left = _children() - before
             if not left:
                 break
-            for pid in left:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
-                with contextlib.suppress(OSError):
-                    os.waitpid(pid, os.WNOHANG)
-            time.sleep(PAUSE_S)
+            ended = [_ended(child) for child in left]
+            if not all(ended):
+                time.sleep(PAUSE_S)
         _set(0)
+
+
+def _ended(child: int) -> bool:
+    """Kill a child and collect its exit code; return False if it has not ended yet."""
+    with contextlib.suppress(OSError):
+        os.kill(child, signal.SIGKILL)
+    try:
+        return os.waitpid(child, os.WNOHANG)[0] == child
+    except OSError:  # somebody else collected it
+        return True
 
 
 def _set(on: int) -> bool:
