@@ -164,7 +164,7 @@ def of_shape(reason: str, clauses: tuple[str, ...]) -> Finding:
     `reason` says what is wrong with the answer; it is shown as the observed value.
     """
     return Finding(path="the answer's shape", clauses=clauses, allowed="as named in `surface`",
-                   observed=reason)  # fmt: skip
+                   observed=reason, described=True)  # fmt: skip
 
 
 class ClauseVerdict(msgspec.Struct, frozen=True, kw_only=True):
