@@ -82,17 +82,12 @@ class Several(Remote):
     async def _opened(self, sent: Message, headers: Mapping[str, str]) -> Reply:
         """Open a session at each upstream; return the first one's answer, offering only tools.
 
-        The session gets an id of the relay's own. If an upstream refuses, its answer is returned,
-        and the others' sessions are ended.
+        The session gets an id of the relay's own. If an upstream refuses, its answer is returned.
         """
         params = {**sent.members("params"), "capabilities": "{}"}
         opening = message.of({**sent.members(), "params": message.text_of(params)})
         answers = [await _asked(remote, opening, headers, None) for remote in self._remotes]
         if refused := [answer for answer, _ in answers if not answer.members("result")]:
-            for remote, (_, session) in zip(self._remotes, answers, strict=True):
-                if session is not None:
-                    async with remote.exchange("DELETE", headers, session, b""):
-                        pass
             return Reply(200, JSON, None, _one(refused[0].line))
         name = secrets.token_hex(16)
         self._sessions[name] = [session for _, session in answers]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,13 @@ WIDTH = 100
 def write(path: Path, value: msgspec.Struct) -> None:
     """Write the value to a file as laid-out JSON, without members at their default.
 
-    Its folder is made if missing, and an existing file is replaced.
+    Its folder is made if missing, and an existing file is replaced in one move: no reader sees half
+    of it, whoever else writes it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(laid_out(lean(value)) + "\n", encoding="utf-8")
+    fresh = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}")
+    fresh.write_text(laid_out(lean(value)) + "\n", encoding="utf-8")
+    fresh.replace(path)
 
 
 def laid_out(value: Any, indent: int = 0, before: int = 0) -> str:

@@ -67,19 +67,24 @@ def offered_anywhere(bench: Bench, *, anew: bool = False) -> dict[str, dict[str,
     """Return the discovery tool's entry in tools/list, by every place that offers it.
 
     Places are the declared endpoints, the same in the stateless revision where it is spoken, and
-    stdio for the administrator. Entries are kept until the target changes; `anew` asks in any case.
-    Inconclusive if no place offers the tool.
+    stdio for the administrator. Entries are kept until the target changes, unless a stateless place
+    failed; `anew` asks in any case. Inconclusive if no place offers the tool.
     """
     key = ("entries", bench.agent)
     kept: dict[str, dict[str, Any]] | None = bench.started.answers.get(key)
     if kept is not None and not anew:
         return dict(kept)
-    entries = {}
+    bench.started.answers.pop(key, None)
+    entries, failed = {}, False
     for place, opened in conversations(bench.started, bench.agent).items():
-        with suppress(Inconclusive, *unspoken(place)), opened() as client:
-            entries[place] = _entry(client, bench.surface.discovery_tool)
+        try:
+            with suppress(Inconclusive), opened() as client:
+                entries[place] = _entry(client, bench.surface.discovery_tool)
+        except unspoken(place):
+            failed = True
     bench.require(entries, f"no declared endpoint offers {bench.surface.discovery_tool}")
-    bench.started.answers[key] = entries
+    if not failed:
+        bench.started.answers[key] = entries
     return dict(entries)
 
 

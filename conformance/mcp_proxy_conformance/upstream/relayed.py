@@ -291,7 +291,7 @@ class RelayedServer:
         if not body:
             return 202, b"", ()
         headers: Headers = (JSON,)
-        if method == "initialize" and "result" in (decoded(body) or {}):
+        if method == "initialize":
             session = secrets.token_hex(16)
             self._sessions.add(session)
             self.issued.add(session)

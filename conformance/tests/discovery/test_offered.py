@@ -1,17 +1,25 @@
-"""Places at which the reference offers its discovery tool: endpoints, revisions and stdio."""
+"""Places that offer the discovery tool (endpoints, revisions, stdio), and what is kept of them."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.discovery import offered
 from mcp_proxy_conformance.discovery.arming import Armed
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.offered import STATELESS, offered_anywhere, places
 from mcp_proxy_conformance.targets.description import Description
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.wire.faults import Unreachable
 
 
 def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) -> None:
@@ -55,3 +63,58 @@ def test_a_further_endpoint_is_asked_in_both_eras(tmp_path: Path) -> None:
     }
     assert {view.endpoint for view in usual.values()} == {"/mcp/call"}
     assert {name: view.wire for name, view in stateless.items()} == {at: "stateless"}
+
+
+def test_entries_are_kept_until_the_target_changes(tmp_path: Path) -> None:
+    """`offered_anywhere` asks once, and again only after an operator action or with `anew`."""
+    target = target_of(Description(kind="reference"))
+    started = Started(target, World(id="none", servers=()), tmp_path)
+    asked = []
+    try:
+        bench = Bench(started, Armed(states={}))
+        first = offered_anywhere(bench)
+        for anew, acts in ((False, False), (True, False), (False, True)):
+            before = started.transcript.mark()
+            if acts:
+                started.moved(None)
+            assert offered_anywhere(bench, anew=anew) == first
+            asked.append(started.transcript.mark() > before)
+    finally:
+        started.close()
+        target.close()
+
+    assert asked == [False, True, True]
+
+
+def test_entries_without_those_of_a_failed_place_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stateless place that fails once is asked again the next time."""
+    tool = {"name": "retrieve_tools"}
+    faults = [Unreachable("http://127.0.0.1:1/mcp", "connect", "refused", 0.0)]
+
+    def opened(fault: list[Unreachable]) -> nullcontext[SimpleNamespace]:
+        """Return a client that lists the tool; raise the fault in the list, if any is left."""
+        if fault:
+            raise fault.pop()
+        return nullcontext(SimpleNamespace(tools=lambda: [tool]))
+
+    monkeypatch.setattr(
+        offered,
+        "conversations",
+        lambda *_: {
+            "/mcp": partial(opened, []),
+            f"/mcp{STATELESS}": partial(opened, faults),
+        },
+    )
+    bench = cast("Bench", SimpleNamespace(
+        agent=None,
+        started=SimpleNamespace(answers={}),
+        surface=SimpleNamespace(discovery_tool=tool["name"]),
+        require=lambda *_: None,
+    ))  # fmt: skip
+
+    assert [[*offered_anywhere(bench)] for _ in range(2)] == [
+        ["/mcp"],
+        ["/mcp", f"/mcp{STATELESS}"],
+    ]

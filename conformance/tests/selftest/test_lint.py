@@ -45,6 +45,19 @@ def test_a_case_of_ones_own_needs_no_tree(tmp_path: Path) -> None:
     assert lint_output(path) == (0, "files: 1; findings: 0\n")
 
 
+def test_no_status_is_demanded_where_the_flag_is_not_sent(tmp_path: Path) -> None:
+    """A case of precedence without the flag, whose locked tool is absent, has no finding."""
+
+    def bend(case: dict[str, Any]) -> None:
+        """Leave the flag out, and expect the tool nowhere."""
+        case["when"].pop("include_disabled")
+        case["then"]["disabled"] = {name: ["absent"] for name in case["then"]["disabled"]}
+
+    path = bent(tmp_path, "discovery/precedence/precedence-changed.json", bend)
+
+    assert lint_output(path) == (0, "files: 1; findings: 0\n")
+
+
 def test_the_case_of_the_guide_for_authors_has_no_fault(tmp_path: Path) -> None:
     """The example case of AUTHORS.md, as it is printed there, has no finding."""
     guide = Path(__file__).parents[3] / ".github" / "AUTHORS.md"

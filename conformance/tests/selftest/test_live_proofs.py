@@ -203,7 +203,7 @@ FAULTS = {
 TO_AGENTS = {
     "test_live_counts_are_integers": wire(
         "counts-sent-twice-to-agents", "A counts block is sent twice to agents.", "FR-010.block",
-        spelled=lambda x, text: _counts_twice(x, text) if x.agent is not None else None),
+        spelled=lambda x, text: _counts_twice(x, text) if x.agent else None),
     "test_live_counts_leave_out_reasons_of_zero": WIRE["counts-zeros-to-agents"],
 }  # fmt: skip
 """The same for answers to a further credential only."""
