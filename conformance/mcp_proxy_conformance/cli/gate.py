@@ -25,11 +25,11 @@ from mcp_proxy_conformance.verdict.redaction import inert
 F = TypeVar("F", bound=Callable[..., Any])
 PREFIX = "MCP_PROXY_CONFORMANCE_GATE_"
 HELP = {
-    "target": "Kind of target: reference, mcpproxy, command, loader or endpoint."
+    "target": "Kind of target: reference, mcpproxy, command, loader, relay or endpoint."
     "  [default: implied by the other options]",
     "url": "URL of a live endpoint.",
     "target_file": "The target file.  [default: mcp-proxy-conformance.toml in the working folder]",
-    "command": "The adapter (or loader, or stdio endpoint) and its arguments, as one string.",
+    "command": "The adapter (or loader, relay, stdio endpoint) and its arguments, as one string.",
     "binary": "The program of kind mcpproxy.",
     "headers": "Headers for the endpoint, one per line; pass secrets by the environment.",
     "profile": "The profile of clauses.",

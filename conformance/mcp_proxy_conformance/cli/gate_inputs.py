@@ -6,8 +6,8 @@ import shlex
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-KINDS = ("reference", "mcpproxy", "command", "loader", "endpoint")
-COMMANDED = ("command", "loader", "endpoint")
+KINDS = ("reference", "mcpproxy", "command", "loader", "relay", "endpoint")
+COMMANDED = ("command", "loader", "relay", "endpoint")
 """Kinds for which a program can be given."""
 PARTIAL = ("--only", "--check", "--shard", "--case", "--quick")
 """Options of `run` that leave a part of the profile out."""
@@ -66,7 +66,7 @@ def run_words(inputs: Inputs, *, described: bool) -> list[str]:
     if not inputs.command:
         return words
     program = _words("command", inputs.command)
-    if kind == "command":
+    if kind in ("command", "relay"):
         return [*words, "--", *program]
     return [*words, f"{'--stdio' if kind == 'endpoint' else '--command'}={shlex.join(program)}"]
 

@@ -148,7 +148,8 @@ _OF_A_RUN = (
         "--quick",
         is_flag=True,
         default=None,
-        help="Run only the checks of one world with every lock: seconds. The run is then partial.",
+        help="Of a proxy: run only the checks of one world with every lock, in seconds. The run is"
+        " then partial.",
     ),
     click.option("--case", type=_FILE, help="Run only the case in this JSON file."),
     click.option(
@@ -169,7 +170,8 @@ _OF_A_RUN = (
         callback=_processes,
         metavar="N|auto",
         help="Run the checks in N processes, each with its own targets.  [default: auto for whole"
-        " runs, one for each processor, or two or five for targets that are mostly waited for]",
+        " runs, one for each processor, or two or five for targets that are mostly waited for; a"
+        " loader is judged in one]",
     ),
     click.option(
         "--shard",

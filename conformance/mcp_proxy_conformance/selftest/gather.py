@@ -40,7 +40,7 @@ def trials() -> list[Trial]:
     """
     from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
-    from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - as in targets/embedded.py
+    from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415
     from mcp_proxy_mutants.proxy.variants import variants  # noqa: PLC0415
     from mcp_proxy_mutants.relay.mutants import relay_mutants  # noqa: PLC0415
     from mcp_proxy_mutants.relay.variants import relay_variants  # noqa: PLC0415

@@ -255,7 +255,7 @@ def row_of(
 
 def reference() -> Target:
     """Return the unchanged reference as a target in this process."""
-    from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - as in targets/embedded.py
+    from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415
 
     return embedded(Changed(id="unchanged", text="The unchanged reference."), settle_s=SETTLE_S)
 

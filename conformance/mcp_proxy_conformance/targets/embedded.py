@@ -1,6 +1,6 @@
 """Reference proxies as targets inside this process, on one event loop, with a mutant's changes.
 
-Only this part of the suite imports the reference, and only when it is used.
+A changed proxy opens itself, so nothing of the reference is imported here.
 """
 
 from __future__ import annotations

@@ -29,6 +29,11 @@ QUICK = "--profile robustness"
         (Inputs(command="node 'a b.mjs' -x"), ["command", "--", "node", "a b.mjs", "-x"]),
         (Inputs(command="go run\n  ./adapter\n"), ["command", "--", "go", "run", "./adapter"]),
         (Inputs(target="loader", command="l 'a b'"), ["loader", "--command=l 'a b'"]),
+        (
+            Inputs(target="relay", command="r {port} {upstream}"),
+            ["relay", "--", "r", "{port}", "{upstream}"],
+        ),
+        (Inputs(target="relay"), ["relay"]),
         (Inputs(target="endpoint", command="p serve"), ["endpoint", "--stdio=p serve"]),
         (
             Inputs(url="u", headers="A: 1\n\nB: 2\n"),
@@ -61,7 +66,7 @@ def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
     [
         (Inputs(), "no target is named; give command"),
         (Inputs(target="refrence"), "did you mean 'reference'?"),
-        (Inputs(target="--help"), "the kinds are reference, mcpproxy, command, loader, endpoint"),
+        (Inputs(target="--help"), "the kinds are reference, mcpproxy, command, loader, relay,"),
         (Inputs(url="u", command="c"), "url and command each name a target"),
         (Inputs(target="reference", url="u"), "url does not go with kind reference"),
         (Inputs(target="mcpproxy", command="c"), "command does not go with kind mcpproxy"),

@@ -84,7 +84,7 @@ def _code(name: str) -> tuple[Path, int]:
 
     Without any, line 1 of the module of rules.
     """
-    import mcp_proxy_reference  # noqa: PLC0415 - as in targets/embedded.py
+    import mcp_proxy_reference  # noqa: PLC0415
 
     for package in (mcp_proxy_reference.__file__, shipped.__file__):
         for path in sorted(Path(str(package)).parent.rglob("*.py")):
