@@ -106,7 +106,7 @@ def conversations(started: Started, agent: str | None = None) -> dict[str, Opene
     places: dict[str, Opened] = {e: partial(over_http, e, "auto") for e in endpoints}
     places |= {e + STATELESS: partial(over_http, e, "stateless") for e in endpoints}
     if agent is None and started.access.stdio is not None:
-        places["stdio"] = started.stdio
+        places["stdio"] = lambda: nullcontext(started.conversation(way="stdio"))
     return places
 
 
