@@ -14,6 +14,7 @@ import json
 import sys
 import tempfile
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -61,17 +62,21 @@ def judged_by_laws(trial: Trial, examples: int) -> LawVerdict:
                 try:
                     played = play(target, plan, Path(scratch), laws)
                 except Misshapen as error:
-                    accused |= dict.fromkeys(error.clauses, "the answer's shape")
+                    accused |= dict.fromkeys(_firm(error.clauses), "the answer's shape")
                     break
                 for law in played.broken:
                     for path, clauses in played.of(law):
-                        firm = [c for c in clauses if catalogue().clause(c).level == "required"]
-                        accused |= {clause: path for clause in firm if clause not in accused}
+                        accused |= dict.fromkeys(set(_firm(clauses)) - accused.keys(), path)
                 if trial.kind == "fault" and accused.keys() & cited:
                     break
     finally:
         target.close()
     return LawVerdict(tuple(sorted(accused)), next(iter(accused.values()), ""))
+
+
+def _firm(clauses: Iterable[str]) -> list[str]:
+    """Return those of these clauses that are required."""
+    return [clause for clause in clauses if catalogue().clause(clause).level == "required"]
 
 
 def of_discovery(trial: Trial) -> bool:

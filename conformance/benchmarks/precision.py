@@ -109,6 +109,7 @@ def main() -> int:
     wanted = jobs(options.part, options.only)
     folder = Path(tempfile.mkdtemp(prefix="precision-"))
     results: dict[str, tuple[Job, list[str]]] = {}
+    false = 0
     warm(reference=True)
     try:
         for outcome in forked(
@@ -120,6 +121,7 @@ def main() -> int:
                 continue
             results[name] = (outcome.job, outcome.value)
             if beside := sorted(set(outcome.value) - outcome.job.breaks):
+                false += len(beside)
                 true = sorted(outcome.job.breaks & set(outcome.value))
                 print(json.dumps({"id": name, "beside": beside, "true": true}), flush=True)
     finally:
@@ -127,7 +129,6 @@ def main() -> int:
     samples = dict.fromkeys(job.sample for job, _ in results.values())
     summaries = [figures(sample, results) for sample in samples]
     print("\n".join(map(json.dumps, summaries)))
-    false = sum(len(set(clauses) - job.breaks) for job, clauses in results.values())
     return int(len(results) < len(wanted) or false > options.most * len(results))
 
 

@@ -216,7 +216,7 @@ class Started:
         place = (threading.get_ident(), "", "", way)
         with self._lock:
             if place not in self._clients:
-                self._clients[place] = self.stdio()
+                self._clients[place] = self._stdio()
             return self._clients[place]
 
     def client(self, agent: str | None = None, endpoint: str = "", wire: Wire = "auto") -> Client:
@@ -249,11 +249,8 @@ class Started:
         """Matcher of names in the target's answers with the world's tools."""
         return Known(self.tools)
 
-    def stdio(self) -> StdioClient:
-        """Return a new client over stdio, which its caller closes.
-
-        Raises Unsupported without one.
-        """
+    def _stdio(self) -> StdioClient:
+        """Return a new client over stdio; raises Unsupported for a target without stdio."""
         if self.access.stdio is None:
             raise Unsupported("stdio")
         env = self.access.stdio_env

@@ -66,7 +66,10 @@ def test_inputs_mean_a_run(inputs: Inputs, words: list[str]) -> None:
     [
         (Inputs(), "no target is named; give command"),
         (Inputs(target="refrence"), "did you mean 'reference'?"),
-        (Inputs(target="--help"), "the kinds are reference, mcpproxy, command, loader, relay,"),
+        (
+            Inputs(target="--help"),
+            "the kinds are reference, mcpproxy, command, loader, relay, endpoint",
+        ),
         (Inputs(url="u", command="c"), "url and command each name a target"),
         (Inputs(target="reference", url="u"), "url does not go with kind reference"),
         (Inputs(target="mcpproxy", command="c"), "command does not go with kind mcpproxy"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -22,19 +23,25 @@ from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.wire.faults import Unreachable
 
 
-def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) -> None:
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """Yield a bench on the reference without servers; it ends after the test."""
+    target = target_of(Description(kind="reference"))
+    started = Started(target, World(id="none", servers=()), tmp_path)
+    try:
+        yield Bench(started, Armed(states={}))
+    finally:
+        started.close()
+        target.close()
+
+
+def test_the_bench_sees_the_discovery_tool_on_every_transport(bench: Bench) -> None:
     """`offered_anywhere` finds the reference's discovery tool, which names the flag, at each place.
 
     They are both endpoints, each in both eras, and stdio, whose program has its own state.
     """
-    target = target_of(Description(kind="reference"))
-    started = Started(target, World(id="none", servers=()), tmp_path)
-    try:
-        tools = offered_anywhere(Bench(started, Armed(states={})))
-        states = sorted(path.parent.name for path in started.folder.rglob("proxy.db"))
-    finally:
-        started.close()
-        target.close()
+    tools = offered_anywhere(bench)
+    states = sorted(path.parent.name for path in bench.started.folder.rglob("proxy.db"))
 
     flagged = {place for place, tool in tools.items() if FLAG in tool["description"]}
     endpoints = {"/mcp", "/mcp/call"}
@@ -42,19 +49,12 @@ def test_the_bench_sees_the_discovery_tool_on_every_transport(tmp_path: Path) ->
     assert states == ["data", "stdio-data"]
 
 
-def test_a_further_endpoint_is_asked_in_both_eras(tmp_path: Path) -> None:
+def test_a_further_endpoint_is_asked_in_both_eras(bench: Bench) -> None:
     """`places` has the reference's second endpoint twice: as it is, and in the stateless revision.
 
     Of a bench that is in that revision already, it has the endpoint once.
     """
-    target = target_of(Description(kind="reference"))
-    started = Started(target, World(id="none", servers=()), tmp_path)
-    try:
-        bench = Bench(started, Armed(states={}))
-        usual, stateless = places(bench), places(bench.over("stateless"))
-    finally:
-        started.close()
-        target.close()
+    usual, stateless = places(bench), places(bench.over("stateless"))
 
     at = "at /mcp/call"
     assert {name: view.wire for name, view in usual.items()} == {
@@ -65,23 +65,17 @@ def test_a_further_endpoint_is_asked_in_both_eras(tmp_path: Path) -> None:
     assert {name: view.wire for name, view in stateless.items()} == {at: "stateless"}
 
 
-def test_entries_are_kept_until_the_target_changes(tmp_path: Path) -> None:
+def test_entries_are_kept_until_the_target_changes(bench: Bench) -> None:
     """`offered_anywhere` asks once, and again only after an operator action or with `anew`."""
-    target = target_of(Description(kind="reference"))
-    started = Started(target, World(id="none", servers=()), tmp_path)
-    asked = []
-    try:
-        bench = Bench(started, Armed(states={}))
-        first = offered_anywhere(bench)
-        for anew, acts in ((False, False), (True, False), (False, True)):
-            before = started.transcript.mark()
-            if acts:
-                started.moved(None)
-            assert offered_anywhere(bench, anew=anew) == first
-            asked.append(started.transcript.mark() > before)
-    finally:
-        started.close()
-        target.close()
+    started, asked = bench.started, []
+
+    first = offered_anywhere(bench)
+    for anew, acts in ((False, False), (True, False), (False, True)):
+        before = started.transcript.mark()
+        if acts:
+            started.moved(None)
+        assert offered_anywhere(bench, anew=anew) == first
+        asked.append(started.transcript.mark() > before)
 
     assert asked == [False, True, True]
 
