@@ -85,7 +85,10 @@ def call(
     tool, filled = template.filled(key, arguments or {})
     before = upstream.calls(key.tool)
     reply = started.conversation(agent, template.endpoint, wire).call_tool(tool, filled)
-    return Called(key=key, reply=reply, reached=upstream.calls(key.tool) > before)
+    reached = upstream.calls(key.tool) > before
+    if agent is None and wire != "stdio" and not surface:
+        started.effects.called(key, reached=reached)
+    return Called(key=key, reply=reply, reached=reached)
 
 
 def discover(

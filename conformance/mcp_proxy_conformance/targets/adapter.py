@@ -12,6 +12,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.surface import Surface
 from mcp_proxy_conformance.catalogue.world import LockKind, World
+from mcp_proxy_conformance.targets.effects import Lag
 from mcp_proxy_conformance.targets.target_lines import Written
 
 CAPABILITIES = frozenset(
@@ -179,7 +180,7 @@ class Target:
     stages are kept running for FR-001.endures, `baseline` the folder of a recording for
     SC-001.baseline and related clauses. `file` is the target file. Without a `name` or `version` of
     its own, a target has those that its handshake gives. `may_lie_in_memory`: its folder need not
-    be on a disk.
+    be on a disk. `lag` is that of its operations, as seen so far in this process.
     """
 
     kind: str
@@ -202,3 +203,4 @@ class Target:
     ahead: int = 2
     may_lie_in_memory: bool = False
     command: tuple[str, ...] = ()
+    lag: Lag = field(default_factory=Lag)

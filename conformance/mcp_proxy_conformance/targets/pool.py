@@ -30,6 +30,8 @@ PACE_S, WEIGHT = 1.0, 0.2
 """Assumed seconds of the first checks; the weight of each check in the running mean."""
 ENDERS = 32
 """Targets that are ended at once; each waits for a program that may react to SIGKILL only."""
+MOST_AHEAD, PER_LAG_S = 12, 4
+"""Targets that are started at once, at most; how many more with each second of the target's lag."""
 NEXT = "~next"
 P = TypeVar("P")
 
@@ -74,18 +76,17 @@ class Pool(Generic[P]):
         *,
         keep: bool = False,
     ) -> None:
-        """Make threads to start `target.ahead` targets at once; `plan` and `get` start them.
+        """Make threads in which `plan` and `get` start targets.
 
         `prepare` is called on each started target; `keep` keeps scratch folders.
         """
         self._prepare = prepare
         self._target = target
         self._scratch = scratch
-        self._ahead = target.ahead
         self._keep = keep
         self._queue: list[Wanted] = []
         self._made: dict[str, Future[Ready[P]]] = {}
-        self._crew = ThreadPoolExecutor(target.ahead, thread_name_prefix="pool")
+        self._crew = ThreadPoolExecutor(max(target.ahead, MOST_AHEAD), thread_name_prefix="pool")
         self._enders = ThreadPoolExecutor(ENDERS, thread_name_prefix="ending")
         self._open: set[Started] = set()
         self._lock = threading.Lock()
@@ -93,6 +94,12 @@ class Pool(Generic[P]):
         self._wanted: dict[str, Wanted] = {}
         self._requested, self._pace = 0, PACE_S
         self._last: float | None = None
+
+    @property
+    def _ahead(self) -> int:
+        """How many targets to start at once: more of a target whose operations take effect late."""
+        more = round(PER_LAG_S * (self._target.lag.longest_s or 0.0))
+        return max(self._target.ahead, min(MOST_AHEAD, self._target.ahead + more))
 
     def plan(self, wanted: Sequence[Wanted]) -> None:
         """Replace the queue by the wanted targets, in order of first request; begin to start some.
@@ -246,8 +253,8 @@ class Pool(Generic[P]):
     def _start_ahead(self) -> None:
         """Begin to replace targets soon too old, then to start queued ones, as many as allowed.
 
-        No queued one is begun while `target.ahead` are being started or more than `target.ahead`
-        exist. Short-lived ones are started at most 15 s before their estimated use.
+        No queued one is begun while `_ahead` are being started, or more exist. Short-lived ones are
+        started at most 15 s before their estimated use.
         """
         self._renew()
         early = math.inf if math.isinf(self._target.lasts_s) else EARLY_S

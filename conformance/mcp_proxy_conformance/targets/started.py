@@ -25,6 +25,7 @@ from mcp_proxy_conformance.targets.adapter import (
     Unsupported,
     UpstreamAddress,
 )
+from mcp_proxy_conformance.targets.effects import LIFTS, LISTS, LOCKS, Effects
 from mcp_proxy_conformance.targets.known_tools import Known
 from mcp_proxy_conformance.targets.state_folder import in_memory, keep_logs, remove
 from mcp_proxy_conformance.targets.waits import Wait, during
@@ -136,6 +137,7 @@ class Started:
         self._closed = False
         self.log_wanted = False
         self.started_at = self.last_change = self.settled_from = time.monotonic()
+        self.effects = Effects(target.lag, target.enforce_s)
         self._clients: dict[tuple[int, str, str, Way], Conversation] = {}
         self._lock = threading.Lock()
         register(self)
@@ -269,8 +271,8 @@ class Started:
 
     @property
     def settled_at(self) -> float:
-        """The monotonic time from which all answers must show the last operator action."""
-        return self.settled_from + self.target.settle_s
+        """The monotonic time from which all answers must show every operator action."""
+        return max(self.settled_from, self.effects.due) + self.target.settle_s
 
     def moved(self, access: Access | None) -> None:
         """Note an operator action made now: the settle time begins, cached answers are dropped.
@@ -290,7 +292,9 @@ class Started:
         AdapterError as the adapter does.
         """
         self._expect_declared(LOCK_CAPABILITY[kind])
-        self.moved(self.adapter.lock(kind, server, tools))
+        access = self.adapter.lock(kind, server, tools)
+        self.effects.acted(LOCKS, server, tools)
+        self.moved(access)
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
         """Remove a lock, and note the action.
@@ -299,7 +303,9 @@ class Started:
         AdapterError as the adapter does.
         """
         self._expect_declared(LOCK_CAPABILITY[kind])
-        self.moved(self.adapter.unlock(kind, server, tools))
+        access = self.adapter.unlock(kind, server, tools)
+        self.effects.acted(LIFTS, server, tools)
+        self.moved(access)
 
     def _expect_declared(self, word: str) -> None:
         """Raise NotDeclared unless the target declares that capability."""
@@ -313,7 +319,9 @@ class Started:
         AdapterError as the adapter does.
         """
         self._expect_declared("refresh")
-        self.moved(self.adapter.refresh(server))
+        access = self.adapter.refresh(server)
+        self.effects.acted(LISTS, server)
+        self.moved(access)
 
     def restart(self) -> None:
         """Restart the target with its state, close all clients, note the action.
@@ -382,6 +390,7 @@ class Started:
         upstream = self.servers[step.server]
         if step.add is not None:
             upstream.add_tool(_upstream_tool(step.add))
+            self.effects.called(ToolKey(step.server, step.add.name), reached=False)
         elif step.change is not None:
             upstream.change_tool(
                 step.change, description=step.description, input_schema=step.input_schema

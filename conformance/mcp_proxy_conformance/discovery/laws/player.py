@@ -70,15 +70,19 @@ def play(
     scratch: Path,
     laws: Collection[str] = (),
     register: Callable[[Started], None] = lambda _: None,
+    *,
+    patient: bool = False,
 ) -> PlayedWorld:
     """Start a target in the plan's world, take its steps, try the laws; return what came of it.
 
     Only `laws` are tried, if any are named; breaches are in the result, not raised. The target
-    is closed; `register` is called with it before any wait. Raises AdapterError if it does not
+    is closed; `register` is called with it before any wait. A `patient` play gives what no call
+    has shown all the time that it may take. Raises AdapterError if it does not
     start, or a step cannot be taken.
     """
     began = time.monotonic()
     started = Started(target, plan.world, scratch, register=register)
+    started.effects.patient = patient
     try:
         with started.expected_alive():
             played = Player(started, plan, laws or LAWS).play()

@@ -155,15 +155,16 @@ class GeneratedWorlds(Examples[Plan]):
         """Return the plans of every run, then up to that many generated ones, for the target."""
         return generated(examples, self.seed, self._target.capabilities)
 
-    def _play(self, plan: Plan, laws: Sequence[str]) -> PlayedWorld:
+    def _play(self, plan: Plan, laws: Sequence[str], *, patient: bool = False) -> PlayedWorld:
         """Start a target for the plan, take its steps and judge; return the played world.
 
         Empty `laws` are all. If the adapter fails, play once more; a second AdapterError is raised.
         """
+        place = (self._target, plan, self._scratch, laws, self._register)
         try:
-            return play(self._target, plan, self._scratch, laws, self._register)
+            return play(*place, patient=patient)
         except AdapterError:
-            return play(self._target, plan, self._scratch, laws, self._register)
+            return play(*place, patient=patient)
 
     def _register(self, started: Started) -> None:
         """Note a started target for `close` to end.
@@ -203,7 +204,8 @@ class GeneratedWorlds(Examples[Plan]):
         place = (f"{plan}", laws)
         with self._lock:
             if place not in self._repeats:
-                jobs = [self._crew.submit(self._play, plan, laws) for _ in range(CONFIRMED)]
+                again = partial(self._play, plan, laws, patient=True)
+                jobs = [self._crew.submit(again) for _ in range(CONFIRMED)]
                 self._repeats[place] = jobs
             return self._repeats[place]
 

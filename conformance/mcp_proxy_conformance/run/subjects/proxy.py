@@ -262,9 +262,16 @@ class DrivenProxy(Subject):
         return judge(check, bench, second, trial=not self._confirm)
 
     def _second(self, place: Place) -> Bench:
-        """Return a bench on the second target of the place, started if needed."""
+        """Return a bench on the second target of the place, started if needed.
+
+        It is patient: what no call has shown is waited for as long as it may take.
+        """
         ready = self.pool.get(place.name + SECOND, place.world, shared=not place.fresh)
-        return Bench(ready.started, ready.prepared)
+        ready.started.effects.patient = True
+        bench = Bench(ready.started, ready.prepared)
+        if ready.started.effects.due:
+            bench.settle()
+        return bench
 
     def rests(self, place: Place, ending: Ending) -> Rests:
         """Return the ending with the messages since the call that counted, and paths not compared.

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count, cycle
 
 from mcp_proxy_mutants.proxy.changed_parts import Request
@@ -23,6 +24,7 @@ from mcp_proxy_mutants.proxy.pieces import (
     ordered,
     viewed_as,
 )
+from mcp_proxy_mutants.proxy.variants.delays import shown_late
 from mcp_proxy_reference import policy as std
 from mcp_proxy_reference.facts import Facts, Json, Match, Status
 from mcp_proxy_reference.gateway import Gateway
@@ -726,6 +728,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "A repeated query with the flag is answered from a cache.",
         "FR-004.follows-state",
         answer=Fresh(_kept_answers),
+    ),
+    mutant(
+        "shown-long-after-calls",
+        "Discovery and listing show a change 2.5 s after calls follow it.",
+        "FR-004.follows-state",
+        swap=partial(shown_late, seconds=2.5),
     ),
     mutant(
         "kept-until-refresh",

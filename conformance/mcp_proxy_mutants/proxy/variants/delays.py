@@ -1,16 +1,22 @@
 """Variants that delay: an operator's change is enforced or shown later, or after a refresh."""
 
+import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from mcp_proxy_mutants.proxy.gateway_changes import decide, own, put
 from mcp_proxy_mutants.proxy.variant import Variant, variant
+from mcp_proxy_reference import config as configuration
 from mcp_proxy_reference.facts import Facts, Match, Tool
 from mcp_proxy_reference.gateway import Gateway
+from mcp_proxy_reference.loader import Outcome
 
 Known = Mapping[str, Sequence[Facts]]
 LAG_S = 0.3
+OPERATIONS = ("lock", "unlock", "approve", "refresh", "restart")
 
 
 class Lagging:
@@ -33,31 +39,96 @@ class Lagging:
         return self._shown
 
 
-def lag(gateway: Gateway, *, enforced: bool, seconds: float = LAG_S) -> None:
-    """Show an operator's changes in discovery and listing `seconds` late.
-
-    With `enforced`, calls follow them as late; else at once.
-    """
-    live = gateway.known
+def shown_late(gateway: Gateway, seconds: float = LAG_S) -> None:
+    """Show an operator's changes in discovery and listing `seconds` late; calls follow at once."""
+    live, follow = gateway.known, gateway.follow
     view = Lagging(live(), seconds)
-
-    def facts(server: str, name: str) -> Facts | None:
-        """Return the tool's facts for a call, late if `enforced`, else present ones.
-
-        None if unknown.
-        """
-        shown, now = view.see(live()), live()
-        looked_up = (shown if enforced else now).get(server, ())
-        return next((known for known in looked_up if known.tool.name == name), None)
-
-    follow = gateway.follow
 
     def followed() -> None:
         """Take over a changed configuration as usual, and note the tools as they are now."""
         follow()
         view.see(live())
 
-    put(gateway, shown=lambda: view.see(live()), facts=facts, follow=followed)
+    put(gateway, shown=lambda: view.see(live()), follow=followed)
+
+
+def late(gateway: Gateway, *, seconds: float, operations: Collection[str] = OPERATIONS) -> None:
+    """Accept these operations at once, and carry them out `seconds` later, in their order.
+
+    All surfaces show each at the same moment. A late restart knows its tools that much later.
+    """
+    loop, queue, began = asyncio.get_running_loop(), deque[Callable[[], Any]](), time.monotonic()
+    last, seen = began, object()
+    follow, switch, refresh, known = gateway.follow, gateway.switch, gateway.refresh, gateway.known
+    lock, approve = gateway.store.lock, gateway.store.approve
+
+    def then(operation: str, act: Callable[[], Any]) -> None:
+        """Carry out an act in its turn, `seconds` later if its operation is a late one."""
+        nonlocal last
+        last = max(last, time.monotonic() + (seconds if operation in operations else 0.0))
+        if last <= time.monotonic() and not queue:
+            act()
+        else:
+            queue.append(act)
+            loop.call_later(last - time.monotonic(), carry_out_the_first)
+
+    def carry_out_the_first() -> None:
+        """Carry out the act that waits longest."""
+        queue.popleft()()
+
+    def followed() -> None:
+        """Note a changed configuration file, and take it over in its turn."""
+        nonlocal seen
+        with gateway._path.open("rb") as file:  # noqa: SLF001 - the file is noticed nowhere else
+            text = file.read()
+        if text != seen:
+            seen = text
+            then("lock" if _denies_more(gateway) else "unlock", follow)
+
+    def switched(name: str, **changes: bool) -> None:
+        """Switch the server in its turn."""
+        locks = changes.get("quarantined", not changes.get("enabled", True))
+        then("lock" if locks else "unlock", partial(switch, name, **changes))
+
+    async def refreshed(name: str) -> Outcome:
+        """Load the server's tools in their turn; return the last outcome."""
+        then("refresh", lambda: tasks.append(loop.create_task(_quietly(refresh, name))))
+        return gateway.upstreams[name].outcome or await refresh(name)
+
+    def locked(tool: Tool, *, locked: bool) -> None:
+        """Set or lift the user's lock in its turn."""
+        then("lock" if locked else "unlock", partial(lock, tool, locked=locked))
+
+    def approved(tools: Iterable[Tool]) -> None:
+        """Approve the tools in their turn."""
+        then("approve", partial(approve, list(tools)))
+
+    tasks: list[asyncio.Task[Any]] = []
+    put(gateway.store, lock=locked, approve=approved)
+    put(gateway, follow=followed, switch=switched, refresh=refreshed)
+    if "restart" in operations:
+        put(gateway, known=lambda: (
+            known() if time.monotonic() - began >= seconds else {name: [] for name in known()}
+        ))  # fmt: skip
+
+
+def _denies_more(gateway: Gateway) -> bool:
+    """Whether the configuration file denies a tool that the one in force does not."""
+    servers = configuration.read(gateway._path).servers  # noqa: SLF001
+    old = gateway.config.servers
+    return any(
+        server.denies(tool) and not old[name].denies(tool)
+        for name, server in servers.items() if name in old
+        for tool in {*gateway.tools(name), *server.disabled_tools}
+    )  # fmt: skip
+
+
+async def _quietly(refresh: Callable[[str], Any], name: str) -> None:
+    """Load a server's tools unless it was turned off meanwhile."""
+    try:
+        await refresh(name)
+    except KeyError:
+        return
 
 
 def index_on_refresh(gateway: Gateway) -> None:
@@ -118,22 +189,15 @@ VARIANTS: tuple[Variant, ...] = (
         "shown-later",
         "Discovery and listing show an operator's change 300 ms after it is enforced.",
         "settle-time",
-        swap=partial(lag, enforced=False),
+        swap=shown_late,
         settle_s=0.6,
     ),
     variant(
         "shown-much-later",
         "Discovery and listing show an operator's change over a second after it is enforced.",
         "settle-time",
-        swap=partial(lag, enforced=False, seconds=1.2),
+        swap=partial(shown_late, seconds=1.2),
         settle_s=2.0,
-    ),
-    variant(
-        "in-force-later",
-        "An operator's change is enforced 300 ms later, and shown then.",
-        "settle-time",
-        swap=partial(lag, enforced=True),
-        settle_s=0.6,
     ),
     variant(
         "shown-in-beats",
@@ -148,5 +212,19 @@ VARIANTS: tuple[Variant, ...] = (
         "back-without-refresh",
         "FR-004.follows-state~without-refresh",
         swap=index_on_refresh,
+    ),
+    *(
+        variant(
+            f"{word}-later-by-{round(seconds * 1000)}-ms",
+            f"What {word} asks for is done {seconds:g} s after it is accepted, on all surfaces at"
+            " once.",
+            "settle-time",
+            swap=partial(late, seconds=seconds, operations=operations),
+        )
+        for word, operations in {
+            **{name: (name,) for name in OPERATIONS},
+            "each": OPERATIONS,
+        }.items()
+        for seconds in (0.5, 1.5, 3.0)
     ),
 )
