@@ -44,12 +44,9 @@ def read_bytes(path: Path, most: int = MOST) -> bytes:
     return content
 
 
-def nests_deeper(members: dict[str, Any], levels: int) -> bool:
-    """Whether an object has more than `levels` levels of lists and objects, itself the first.
-
-    It does not recurse.
-    """
-    level: list[Any] = [members]
+def nests_deeper(value: Any, levels: int) -> bool:
+    """Whether a value has more than `levels` levels of lists and objects; it does not recurse."""
+    level: list[Any] = [value] if isinstance(value, dict | list) else []
     for _ in range(levels):
         inner = (node.values() if isinstance(node, dict) else node for node in level)
         level = [node for children in inner for node in children if isinstance(node, dict | list)]

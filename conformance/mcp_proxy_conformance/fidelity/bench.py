@@ -21,6 +21,7 @@ from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.jsonrpc import list_of, object_of
 from mcp_proxy_conformance.wire.revisions import LATEST_STATELESS
 
 _Shown = TypeVar("_Shown")
@@ -72,8 +73,7 @@ class RelayBench:
         if self.through.refusal_of("stateless") is not None:
             return {}
         opening = self.through.main_of("stateless").opening
-        declared = opening.value().get("capabilities") if opening is not None else None
-        return declared if isinstance(declared, dict) else {}
+        return {} if opening is None else object_of(opening.value().get("capabilities"))
 
     def user(self, number: int) -> Mapping[str, str]:
         """Return the headers that authorize the first (0) or second of two users.
@@ -176,8 +176,8 @@ class RelayBench:
             return str(fault)
         if reply.error is not None:
             return reply.raw[:EXCERPT].decode("utf-8", "replace")
-        tools = [each for each in reply.value().get("tools", ()) if isinstance(each, dict)]
-        self.relay.listed[wire] = tuple(str(each.get("name")) for each in tools)
+        tools = list_of(reply.value().get("tools"))
+        self.relay.listed[wire] = tuple(str(object_of(each).get("name")) for each in tools)
         return ""
 
     def serves(self) -> bool:
@@ -268,7 +268,10 @@ class RelayBench:
         `judged`.
         """
         comparison = Comparison(origin=case.id)
+        mark = self.through.server.journal.mark()
         direct, through = self.both(lambda side: side.call(case.tool, arguments))
+        if (key := exact_json.sent(arguments, "case")) is not ABSENT:
+            self.through.expect_argument(mark, "case", str(key))
         if direct.kind == "none":
             raise Inconclusive(f"the direct way does not show what {case.id} is about")
         allowed = exact_json.at(direct.document, case.at)
@@ -381,11 +384,8 @@ def repeated(values: Iterable[T]) -> list[T]:
 
 
 def argument_of(raw: bytes) -> Any:
-    """Return the arguments in a call's message; a sentence if that is not JSON, ABSENT if none."""
-    try:
-        return exact_json.at(exact_json.read(raw), ("params", "arguments"))
-    except ValueError as error:
-        return f"a message that is not JSON: {error}"
+    """Return the arguments in a call's message; ABSENT if it has none, or is not JSON."""
+    return exact_json.sent(raw, "params", "arguments")
 
 
 def dumps_case(case: RelayCase) -> bytes:

@@ -13,6 +13,7 @@ from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import meta
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.jsonrpc import list_of, object_of
 
 PRIVATE, KEPT, PAGES = "RLY.era.cache.private", "RLY.era.cache.kept", "RLY.era.cache.pages"
 LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
@@ -110,20 +111,18 @@ def _read(bench: RelayBench, side: Side, uri: str, user: int) -> str | None:
     with closing(bench.relay.stateless(side)) as client:
         own = {"own_meta": meta(clientCapabilities=CAPABILITIES)}
         headers = bench.user(user)
-        result = client.ask("resources/read", {"uri": uri}, headers=headers, **own).answer
-        shown: Any = result.get("result")
-        if isinstance(shown, dict) and shown.get("inputRequests"):
+        shown = client.ask("resources/read", {"uri": uri}, headers=headers, **own).result
+        if questions := object_of(shown.get("inputRequests")):
             if user:
                 return ""
             params = {
                 "uri": uri,
-                "inputResponses": dict.fromkeys(shown["inputRequests"], GIVEN),
+                "inputResponses": dict.fromkeys(questions, GIVEN),
                 **{name: shown[name] for name in ("requestState",) if name in shown},
             }
-            shown = client.ask("resources/read", params, headers=headers, **own).answer
-            shown = shown.get("result")
-    contents = shown.get("contents") if isinstance(shown, dict) else None
-    return str(contents[0].get("text")) if contents else None
+            shown = client.ask("resources/read", params, headers=headers, **own).result
+    texts = [object_of(each).get("text") for each in list_of(shown.get("contents"))]
+    return str(texts[0]) if texts else None
 
 
 def _result(
@@ -131,5 +130,4 @@ def _result(
 ) -> Mapping[str, Any]:
     """Return the result of a request of 2026-07-28; empty if there is none."""
     with closing(bench.relay.stateless(side)) as client:
-        result = client.ask(method, params).answer.get("result")
-    return result if isinstance(result, dict) else {}
+        return client.ask(method, params).result

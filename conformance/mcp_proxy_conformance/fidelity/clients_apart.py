@@ -17,7 +17,7 @@ from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.jsonrpc import dumps, quoted
+from mcp_proxy_conformance.wire.jsonrpc import dumps, message_of, quoted, result_of
 
 ANSWERS, IDS = "RLY.apart.answers", "RLY.up.ids"
 ENVELOPE, TOKEN = "RLY.down.envelope", "RLY.up.meta.progress-token"
@@ -101,9 +101,8 @@ def request_ids(bench: RelayBench) -> Comparison:
     comparison = Comparison(origin=EQUAL_IDS)
     uses = list[tuple[str, str]]()
     for arrival in bench.through.server.journal.since():
-        request_id = json.loads(arrival.raw or b"{}").get("id") if arrival.raw else None
-        if request_id is not None and arrival.method != "initialize" and arrival.session:
-            uses.append((arrival.session, quoted(request_id)))
+        if arrival.id and arrival.method != "initialize" and arrival.session:
+            uses.append((arrival.session, arrival.id))
     if not uses:
         raise Inconclusive("no request reached the upstream in a session")
     twice = sorted({name for _, name in repeated(uses)})
@@ -129,11 +128,9 @@ def progress_tokens(bench: RelayBench) -> Comparison:
         body = _request(1, "tools/call", {**params, "_meta": {"progressToken": token}})
         with ThreadPoolExecutor(CLIENTS) as crew:
             list(crew.map(lambda client, sent=body: _posted(client, sent), clients))
-        arrived = [(call.session, call.params()) for call in server.journal.calls(mark, "give")]
+        arrived = [(call.session, call.meta()) for call in server.journal.calls(mark, "give")]
         given = [
-            (session, own["_meta"]["progressToken"])
-            for session, own in arrived
-            if "progressToken" in (own.get("_meta") or {})
+            (session, own["progressToken"]) for session, own in arrived if "progressToken" in own
         ]
         if not given:
             raise NotApplicable("the relay hands no progress tokens on")
@@ -202,19 +199,14 @@ def _asked(bench: RelayBench, client: Conversation, each: _Sent) -> Mapping[str,
 def _posted(client: Conversation, body: bytes) -> Mapping[str, Any]:
     """Send a request; return its answer's members, or {"none": why there is none}."""
     try:
-        answer: Mapping[str, Any] = json.loads(client.exchange(body, _is_answer))
+        return message_of(client.exchange(body, _is_answer))
     except (Unreachable, ProtocolFault) as fault:
         return {"none": str(fault)}
-    return answer
 
 
 def _is_answer(text: bytes) -> bool:
     """Whether a text is a JSON-RPC answer: an object with a result or an error."""
-    try:
-        message = json.loads(text)
-    except ValueError:
-        return False
-    return isinstance(message, dict) and bool({"result", "error"} & message.keys())
+    return bool({"result", "error"} & message_of(text).keys())
 
 
 def _request(request_id: int | str, method: str, params: Mapping[str, Any]) -> bytes:
@@ -224,8 +216,7 @@ def _request(request_id: int | str, method: str, params: Mapping[str, Any]) -> b
 
 def _is_failure(answer: Mapping[str, Any]) -> bool:
     """Whether an answer is an error, or a result that says isError."""
-    result = answer.get("result")
-    return "error" in answer or (isinstance(result, dict) and result.get("isError") is True)
+    return "error" in answer or result_of(answer).get("isError") is True
 
 
 def _text(answer: Mapping[str, Any]) -> str:

@@ -43,7 +43,7 @@ from mcp_proxy_conformance.upstream.relayed import RelayedServer
 from mcp_proxy_conformance.upstream.talk import COMPLETE, LEVELS
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
-from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id
+from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id, list_of, object_of, result_of
 
 PROGRESS, OTHERS_CALL = "RLY.apart.progress", "RLY.apart.cancel.other"
 ELICITS, ASKS = "RLY.apart.requests.elicit", "RLY.apart.requests.other"
@@ -320,6 +320,7 @@ def _apart(
                 due = answer
             _reach(journal, mark, number + 1)
         due.result()
+        side.expect_argument(mark, "case", "late", f"late {case}")
         if not clients[1].received(method):
             poll(lambda: any(client.received(method) for client in clients), bool, LATE_S)
         time.sleep(SETTLES_S)
@@ -423,8 +424,9 @@ def _listed(client: ListeningClient) -> Sequence[str]:
     names: list[str] = []
     params: dict[str, str] = {}
     for _ in range(20):
-        result = client.request("tools/list", params).get("result", {})
-        names += [str(tool.get("name")) for tool in result.get("tools", [])]
+        result = result_of(client.request("tools/list", params))
+        tools = result.get("tools")
+        names += [str(object_of(each).get("name")) for each in list_of(tools)]
         if not isinstance(cursor := result.get("nextCursor"), str):
             break
         params = {"cursor": cursor}

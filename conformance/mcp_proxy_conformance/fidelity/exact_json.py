@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
+from mcp_proxy_conformance.wire.jsonrpc import decoded, may_be_deep
+
 ABSENT = "absent"
 """What a difference shows in the place of a value that is not there."""
 Kind = Literal["integer", "number", "text", "member", "whole", "other"]
@@ -63,12 +65,22 @@ class Difference:
 def read(raw: bytes) -> Any:
     """Return a JSON document as Number, Pairs, list, str, bool and None.
 
-    Raises ValueError if it is not JSON, RecursionError if it is nested too deeply.
+    Raises ValueError if it is not JSON, or nested too deeply.
     """
+    if may_be_deep(raw) and decoded(raw) is None:
+        raise ValueError("it is nested too deeply")
     return json.loads(
-        raw, parse_int=Number, parse_float=Number, object_pairs_hook=Pairs,
+        raw, parse_int=_integer, parse_float=Number, object_pairs_hook=Pairs,
         parse_constant=_not_json,
     )  # fmt: skip
+
+
+def sent(raw: bytes, *path: str | int) -> Any:
+    """Return the value at a path of a document that somebody sent; ABSENT too if it is no JSON."""
+    try:
+        return at(read(raw), path)
+    except ValueError:
+        return ABSENT
 
 
 def at(value: Any, path: tuple[str | int, ...]) -> Any:
@@ -162,6 +174,12 @@ def _same_double(first: str, other: str) -> bool:
     double = float(first)
     is_within = math.isfinite(double) and (double != 0 or _exact(first) == 0)
     return is_fraction and is_within and double == float(other)
+
+
+def _integer(token: str) -> Number:
+    """Return an integer; ValueError for one with more digits than Python reads."""
+    int(token)
+    return Number(token)
 
 
 def _not_json(word: str) -> Any:

@@ -23,7 +23,7 @@ from mcp_proxy_conformance.fidelity.offers import (
 from mcp_proxy_conformance.fidelity.side import Outcome, Side
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
-from mcp_proxy_conformance.wire.jsonrpc import dumps
+from mcp_proxy_conformance.wire.jsonrpc import dumps, object_of
 
 DECLARED, LACKING = "RLY.features.declared", "RLY.features.lacking"
 LISTED, READ = "RLY.features.resources.list", "RLY.features.resources.read"
@@ -57,8 +57,7 @@ COMPLETE = Request("completion/complete", "completion", clause=COMPLETED)
 def capabilities(side: Side) -> Mapping[str, Any]:
     """Return what a way declares in the handshake of the client that checks share, or {}."""
     opening = side.main.open().opening
-    value = {} if opening is None else opening.value().get("capabilities")
-    return value if isinstance(value, dict) else {}
+    return {} if opening is None else object_of(opening.value().get("capabilities"))
 
 
 def needs_capability(bench: RelayBench, name: str, member: str = "") -> None:
@@ -263,7 +262,7 @@ def _compare_request(
     record(comparison, place, allowed, observed, clauses=(kind.clause,), additions=True)
     arrivals = bench.through.server.journal.since(mark, kind.method)
     for member, arrival in product(members, arrivals):
-        arrived = exact_json.at(exact_json.read(arrival.raw), ("params", member))
+        arrived = exact_json.sent(arrival.raw, "params", member)
         if params[member] or arrived is not ABSENT:
             given = exact_json.read(dumps(params[member]))
             path = f"{kind.method}: {member} at the upstream"

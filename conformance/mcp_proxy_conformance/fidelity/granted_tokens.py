@@ -125,15 +125,17 @@ def _visit(bench: RelayBench, url: Any, visited: set[str]) -> None:
     """
     hosts = {urlsplit(each).hostname for each in _own(bench)}
     for _ in range(HOPS):
-        if not isinstance(url, str) or url in visited or urlsplit(url).hostname not in hosts:
+        if not isinstance(url, str) or url in visited:
             return
-        visited.add(url)
         try:
+            if urlsplit(url).hostname not in hosts:
+                return
+            visited.add(url)
             with closing(Http(url, Transcript())) as http:
                 page = http.exchange("GET", b"", [], note="page", timeout=PAGE_S)
+            url = urljoin(url, page.header("location") or "") if page.status in MOVED else None
         except (Unreachable, ProtocolFault, ValueError):
             return
-        url = urljoin(url, page.header("location") or "") if page.status in MOVED else None
 
 
 def _own(bench: RelayBench) -> Collection[str]:

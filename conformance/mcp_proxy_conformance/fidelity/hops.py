@@ -25,7 +25,6 @@ from mcp_proxy_conformance.upstream.stateless_rules import (
     claims,
     marks_of,
     meta_fault,
-    meta_of,
     misfits,
 )
 from mcp_proxy_conformance.verdict.comparison import Comparison
@@ -82,10 +81,10 @@ def handshakes(bench: RelayBench) -> Comparison:
     early: list[str] = []
     began: dict[str, str] = {}
     for each in bench.through.server.journal.since():
-        message = json.loads(each.raw) if each.raw else {}
-        if not each.method or claims(each.headers, message) or each.method == "server/discover":
+        if not each.method or claims(each.headers, each.message):
             continue
-        if _is_posted(each) and "method" in message and not _is_in_order(each, began):
+        is_sent = _is_posted(each) and "method" in each.message
+        if is_sent and each.method != "server/discover" and not _is_in_order(each, began):
             early.append(each.method)
     if not began:
         raise Inconclusive("the upstream has got no handshake")
@@ -145,7 +144,7 @@ def traces(bench: RelayBench) -> Comparison:
             arrived = _arrived(bench, partial(_called, bench, wire, "echo", {}, given))
             traced = [
                 (name, context[name])
-                for context in [meta_of(json.loads(each.raw)) for each in arrived]
+                for context in [each.meta() for each in arrived]
                 for name in TRACE_FORMS
                 if name in context
             ]
@@ -174,8 +173,8 @@ def fitting_headers(bench: RelayBench) -> Comparison:
         wrong = {
             f"{each.method}: {text}"
             for each in _arrived(bench, partial(_used, bench, wire))
-            if claims(each.headers, message := json.loads(each.raw))
-            for text in misfits(each.headers, message, {})
+            if claims(each.headers, each.message)
+            for text in misfits(each.headers, each.message, {})
         }
         comparison.one_of(f"for a {wire} client", sorted(wrong), [[]], breaks=[FITTING])
     return comparison
@@ -197,7 +196,7 @@ def mirrored_arguments(bench: RelayBench) -> Comparison:
             call = _arrived(bench, act, "tools/call")[-1]
             known = {PARAM + mark.lower() for mark in marks}
             wrong = [
-                text for text in misfits(call.headers, json.loads(call.raw), marks)
+                text for text in misfits(call.headers, call.message, marks)
                 if text.startswith(PARAM)
             ]  # fmt: skip
             names = {name.lower() for name, _ in call.headers}
@@ -225,7 +224,7 @@ def forwarded_header(bench: RelayBench) -> Comparison:
             client.ask("tools/call", params, headers={UNKNOWN_PARAM: UNKNOWN_VALUE})
 
     call = _arrived(bench, act, "tools/call")[-1]
-    if not claims(call.headers, json.loads(call.raw)):
+    if not claims(call.headers, call.message):
         raise NotApplicable("the upstream is asked in another era")
     found = [value for name, value in call.headers if name.lower() == UNKNOWN_PARAM.lower()]
     comparison.one_of(UNKNOWN_PARAM, found, [[UNKNOWN_VALUE]], breaks=[FORWARDED])
@@ -400,10 +399,9 @@ def _arrived(
 
 def _unstated(each: Arrival) -> str:
     """Return what is wrong with a request's `_meta`, or its HTTP version header; "" if nothing."""
-    message = json.loads(each.raw)
-    if (fault := meta_fault(message)) is not None:
+    if (fault := meta_fault(each.message)) is not None:
         return fault.message
     versions = [value for name, value in each.headers if name.lower() == "mcp-protocol-version"]
-    if each.line and versions != [meta_of(message)[META_VERSION]]:
+    if each.line and versions != [each.meta()[META_VERSION]]:
         return f"the header states {', '.join(versions) or 'nothing'}, not {LATEST_STATELESS}"
     return ""

@@ -26,11 +26,11 @@ from mcp_proxy_conformance.upstream.relayed_stateless import StatelessServer
 from mcp_proxy_conformance.upstream.stateless_rules import (
     HEADER_MISMATCH,
     MISSING_CAPABILITY,
-    meta_of,
 )
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Wire
+from mcp_proxy_conformance.wire.jsonrpc import object_of, result_of
 from mcp_proxy_conformance.wire.revisions import META_CAPABILITIES, UNSUPPORTED_REVISION
 
 CROSSES, FINISHED = "RLY.era.elicit.crosses", "RLY.era.elicit.finished"
@@ -62,6 +62,7 @@ def crossing(bench: RelayBench) -> Comparison:
         calls = bench.through.server.journal.calls(mark)
         if not calls:
             raise Inconclusive("the call did not reach the upstream")
+        bench.through.expect_argument(mark, "case", ELICIT)
         if "elicitation" not in _declared(bench.through, calls[0]):
             continue
         place = f"elicitation of a {wire} client"
@@ -102,7 +103,7 @@ def unfinished(bench: RelayBench) -> Comparison:
         if len(server.states) == given:
             continue
         retried = any("requestState" in each.params() for each in server.journal.calls(mark))
-        result = answer.get("result", {})
+        result = result_of(answer)
         is_finished = "result" not in answer or (retried and not OPEN & result.keys())
         comparison.truth(
             f"the answer to a client that declares {capabilities.decode()}", answer,
@@ -135,7 +136,7 @@ def states(bench: RelayBench) -> Comparison:
                     client.request("tools/call", params)
         bench.through.call("echo", client=bench.through.main_of(wire))
         issued = {
-            state: about["arguments"].get("call")
+            state: object_of(about.get("arguments")).get("call")
             for state, about in server.states.items()
             if state not in before
         }
@@ -158,19 +159,17 @@ def forged_states(bench: RelayBench) -> Comparison:
     with closing(bench.relay.stateless(bench.through)) as client:
         for kind in ("one letter", "the second half"):
             exchange = _asked(bench.through, client, kind)
-            state = _result(exchange).get("requestState")
+            state = exchange.result.get("requestState")
             if not isinstance(state, str):
                 continue
             half = len(state) // 2
             other = "A" if state[half : half + 1] != "A" else "B"
             forged = state[:half] + (other + state[half + 1 :] if kind == "one letter" else "")
-            answer = _retried(bench.through, client, kind, exchange, forged).answer
-            result = answer.get("result")
-            is_finished = isinstance(result, dict) and "content" in result
+            retry = _retried(bench.through, client, kind, exchange, forged)
+            is_finished = "content" in retry.result and not retry.result.get("isError")
             comparison.truth(
-                f"a retry whose state lost {kind}", answer, breaks=[FORGED],
-                holds=not is_finished or bool(result and result.get("isError")),
-                allowed="an error, or the question again",
+                f"a retry whose state lost {kind}", retry.answer, holds=not is_finished,
+                allowed="an error, or the question again", breaks=[FORGED],
             )  # fmt: skip
     if not comparison.looked:
         raise NotApplicable("the client gets no state")
@@ -238,7 +237,7 @@ def _retried(
     side: Side, client: StatelessClient, call: str, exchange: Exchange, state: Any
 ) -> Exchange:
     """Retry a call with that state, and the answers to what its exchange asked for."""
-    questions = _result(exchange).get("inputRequests", {})
+    questions = object_of(exchange.result.get("inputRequests"))
     params: dict[str, Any] = {
         "name": side.name_of(TELLING),
         "arguments": _asking(call),
@@ -260,13 +259,7 @@ def _two_retried(bench: RelayBench) -> None:
             "b": (other, _asked(bench.through, other, "b")),
         }
         for call, (client, exchange) in reversed(asked.items()):
-            _retried(bench.through, client, call, exchange, _result(exchange).get("requestState"))
-
-
-def _result(exchange: Exchange) -> Mapping[str, Any]:
-    """Return the result of an exchange; empty if it is an error, or none."""
-    result = exchange.answer.get("result")
-    return result if isinstance(result, dict) else {}
+            _retried(bench.through, client, call, exchange, exchange.result.get("requestState"))
 
 
 def _compare_states(
@@ -278,9 +271,7 @@ def _compare_states(
     call and its retries must differ. Calls that came without a retry show nothing.
     """
     for call in (None, "a", "b"):
-        mine = [
-            each for each in calls if (each.params().get("arguments") or {}).get("call") == call
-        ]
+        mine = [each for each in calls if each.arguments().get("call") == call]
         found = [
             each.params().get("requestState")
             for each in mine
@@ -288,9 +279,11 @@ def _compare_states(
         ]
         allowed = [state for state, about in issued.items() if about == call and call is not None]
         place = f"a {wire} client: states with call {call or 'that asks nothing'}"
-        comparison.truth(place, found, holds=not {*found} - {*allowed}, allowed=allowed,
-                         breaks=[STATE], shows=[STATE] if found else [])  # fmt: skip
-        ids = [json.dumps(json.loads(each.raw).get("id")) for each in mine]
+        comparison.truth(
+            place, found, holds=all(each in allowed for each in found), allowed=allowed,
+            breaks=[STATE], shows=[STATE] if found else [],
+        )  # fmt: skip
+        ids = [each.id for each in mine]
         comparison.one_of(f"{place}: ids used twice", len(ids) - len({*ids}), [0], breaks=[STATE],
                           shows=[STATE] if found else [])  # fmt: skip
 
@@ -304,12 +297,11 @@ def _elicited(bench: RelayBench, side: Side, wire: Wire) -> tuple[Sequence[Any],
             return [each.exact for each in client.received(ELICIT)], answer
     with closing(bench.relay.stateless(side)) as client:
         exchange = _asked(side, client, "a")
-        questions = _result(exchange).get("inputRequests", {})
+        questions = object_of(exchange.result.get("inputRequests"))
         if not questions:
             return [], exchange.answer
-        raw = exact_json.read(exchange.received("")[-1].raw)
-        asked = exact_json.at(raw, ("result", "inputRequests"))
-        state = _result(exchange).get("requestState")
+        asked = exact_json.sent(exchange.received("")[-1].raw, "result", "inputRequests")
+        state = exchange.result.get("requestState")
         answer = _retried(side, client, "a", exchange, state).answer
         return [exact_json.at(asked, (name, "params")) for name in questions], answer
 
@@ -317,8 +309,7 @@ def _elicited(bench: RelayBench, side: Side, wire: Wire) -> tuple[Sequence[Any],
 def _declared(side: Side, call: Arrival) -> Mapping[str, Any]:
     """Return the capabilities that the upstream was told of for a call."""
     if isinstance(side.server, StatelessServer):
-        declared = meta_of(json.loads(call.raw)).get(META_CAPABILITIES)
-        return declared if isinstance(declared, dict) else {}
+        return object_of(call.meta().get(META_CAPABILITIES))
     return side.server.talk.declared.get(call.session, {})
 
 
@@ -329,7 +320,6 @@ def _given(side: Side, mark: int) -> Sequence[Any]:
     """
     found = []
     for each in side.server.journal.calls(mark):
-        params = exact_json.at(exact_json.read(each.raw), ("params",))
-        given = exact_json.at(params, ("inputResponses",))
-        found += [value for _, value in given] if given is not ABSENT else []
+        given = exact_json.sent(each.raw, "params", "inputResponses")
+        found += [value for _, value in given] if isinstance(given, exact_json.Pairs) else []
     return found or [exact_json.at(each, ("result",)) for each in answers_at(side, mark)]

@@ -21,7 +21,7 @@ from mcp_proxy_conformance.wire.deadline import Deadline
 from mcp_proxy_conformance.wire.event_stream import EventStream
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import STREAM, Http, HttpResponse
-from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id
+from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id, message_of, object_of
 from mcp_proxy_conformance.wire.program import Program
 from mcp_proxy_conformance.wire.response import Event
 from mcp_proxy_conformance.wire.session import SESSION_ID
@@ -54,13 +54,12 @@ class Received:
     @property
     def params(self) -> Mapping[str, Any]:
         """Its params; empty without any."""
-        params = self.message.get("params")
-        return params if isinstance(params, dict) else {}
+        return object_of(self.message.get("params"))
 
     @property
     def exact(self) -> Any:
         """Its params, exactly."""
-        return exact_json.at(exact_json.read(self.raw), ("params",))
+        return exact_json.sent(self.raw, "params")
 
 
 class Carrier(Protocol):
@@ -434,8 +433,7 @@ class ListeningClient:
             raise ProtocolFault("handshake", "a result", "none", dumps(answer))
         self._carrier.revision = str(result.get("protocolVersion", ""))
         self.notify("notifications/initialized", {})
-        declared = result.get("capabilities")
-        return declared if isinstance(declared, dict) else {}
+        return object_of(result.get("capabilities"))
 
     def _answer(self, request_id: int | str) -> Mapping[str, Any] | None:
         """Return the members of the answer to a request; None before it arrives."""
@@ -450,16 +448,14 @@ class ListeningClient:
 
         A method without an answer in `answers` is refused as unknown.
         """
-        try:
-            message = json.loads(raw)
-        except ValueError:
+        message = message_of(raw)
+        if not message:
             return
-        if not isinstance(message, dict):
-            return
+        received = Received(raw=raw, message=message, stream=stream)
         with self._lock:
-            self._received.append(Received(raw=raw, message=message, stream=stream))
+            self._received.append(received)
         if "method" in message and "id" in message:
-            member = self.answers.get(message["method"], REFUSAL)
+            member = self.answers.get(received.method, REFUSAL)
             own_id = dumps(message["id"])
             self._carrier.send(b'{"jsonrpc":"2.0","id":' + own_id + b"," + member + b"}", "answer")
 

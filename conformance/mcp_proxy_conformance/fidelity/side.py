@@ -9,12 +9,14 @@ from typing import Any, Literal
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
 from mcp_proxy_conformance.upstream.relayed import Era, RelayedServer
+from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.jsonrpc import dumps
+from mcp_proxy_conformance.wire.jsonrpc import dumps, list_of
 from mcp_proxy_conformance.wire.reply import Reply
 
+KINDS = "RLY.up.arguments.kinds"
 SILENT_S = 5.0
 """Seconds after which a request that has no answer was waited for in vain."""
 Kind = Literal["result", "tool error", "error", "none"]
@@ -161,6 +163,19 @@ class Side:
         except (Unreachable, ProtocolFault) as fault:
             return Outcome(kind="none", value=str(fault))
 
+    def expect_argument(self, mark: int, name: str, *values: str) -> None:
+        """Raise Inconclusive if calls have arrived since the mark, but not with all these values.
+
+        What the server does in a call depends on that argument.
+        """
+        calls = self.server.journal.calls(mark)
+        lost = {*values} - {str(call.arguments().get(name)) for call in calls}
+        if calls and lost:
+            raise Inconclusive(
+                f"no call reaches the upstream with {name!r}: {', '.join(sorted(lost))}",
+                cause="other_clause", needs=(KINDS,),
+            )  # fmt: skip
+
     def listing(self) -> Listing:
         """Return the tools that this way lists, all pages of them, asked for once.
 
@@ -204,7 +219,7 @@ class Side:
         if self.silence is not None:
             raise self.silence
         pages = [exact_json.read(page.result) for page in (client or self.main).tool_pages()]
-        tools = [tool for page in pages for tool in page.last().get("tools", [])]
+        tools = [tool for page in pages for tool in list_of(page.last().get("tools"))]
         cursors = [page.last()["nextCursor"] for page in pages if "nextCursor" in page.last()]
         entries = tuple(tool for tool in tools if isinstance(tool, Pairs))
         return Listing(tools=entries, cursors=tuple(filter(None, cursors)))

@@ -16,7 +16,7 @@ from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.jsonrpc import dumps
+from mcp_proxy_conformance.wire.jsonrpc import dumps, object_of
 
 STABLE = "RLY.era.tools.stable"
 TYPE, HINTS, VALUES = "RLY.era.tools.result-type", "RLY.era.tools.hints", "RLY.era.call.values"
@@ -132,7 +132,7 @@ def result_types(bench: RelayBench) -> Comparison:
                 client.ask(method, {**params, **_named(side, params)}).answer.get("result")
                 for client, side in ((own, bench.relay.modern), (shown, bench.through))
             ]
-            if not isinstance(results[0], dict) or "resultType" not in results[0]:
+            if "resultType" not in object_of(results[0]):
                 raise Inconclusive(f"the direct way does not show the type of {method}")
             if isinstance(results[1], dict):
                 _expect_type(comparison, method, results[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +11,14 @@ from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import STREAM, Http, HttpResponse
-from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id, request
+from mcp_proxy_conformance.wire.jsonrpc import (
+    dumps,
+    fresh_id,
+    message_of,
+    object_of,
+    request,
+    result_of,
+)
 from mcp_proxy_conformance.wire.response import Event
 from mcp_proxy_conformance.wire.session import overridden
 from mcp_proxy_conformance.wire.transcript import Transcript
@@ -87,10 +93,14 @@ class Exchange:
         return {}
 
     @property
+    def result(self) -> dict[str, Any]:
+        """The result of the answer; {} without one, or if it is not an object."""
+        return result_of(self.answer)
+
+    @property
     def code(self) -> Any:
         """The code of the JSON-RPC error that answers; None without one."""
-        error = self.answer.get("error")
-        return error.get("code") if isinstance(error, dict) else None
+        return object_of(self.answer.get("error")).get("code")
 
     def received(self, method: str | None = None) -> list[Received]:
         """Return the messages that have arrived, of one method or of all, "" for answers."""
@@ -142,11 +152,7 @@ class Exchange:
 
     def _keep(self, raw: bytes) -> None:
         """Keep a message; what is not a JSON object is dropped."""
-        try:
-            message = json.loads(raw)
-        except ValueError:
-            return
-        if isinstance(message, dict):
+        if message := message_of(raw):
             with self._lock:
                 self._received.append(Received(raw=raw, message=message, stream=0))
 

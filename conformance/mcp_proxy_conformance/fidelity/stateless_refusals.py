@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -20,7 +19,14 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import STREAM
-from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id, request
+from mcp_proxy_conformance.wire.jsonrpc import (
+    dumps,
+    fresh_id,
+    list_of,
+    message_of,
+    object_of,
+    request,
+)
 from mcp_proxy_conformance.wire.revisions import (
     INVALID_PARAMS,
     LATEST_STATELESS,
@@ -204,7 +210,9 @@ def reserved(bench: RelayBench) -> Comparison:
                 side.server.answers[f"code {code}"] = answer
             if _called_with(own, bench.relay.modern, code).code != code:
                 raise Inconclusive(f"the direct way does not show the code {code}")
+            mark = bench.through.server.journal.mark()
             exchange = _called_with(shown, bench.through, code)
+            bench.through.expect_argument(mark, "case", f"code {code}")
             holds = exchange.code not in WITHDRAWN and exchange.code not in BELONGS_TO_MCP
             comparison.truth(
                 f"a call that the upstream refuses with {code}", _told(exchange),
@@ -273,11 +281,8 @@ def _granted(bench: RelayBench, side: Side, version: str) -> Any:
 
     def take(raw: bytes, _: int) -> None:
         """Keep the answer."""
-        try:
-            message = json.loads(raw)
-        except ValueError:
-            return
-        if isinstance(message, dict) and message.get("id") == own_id:
+        message = message_of(raw)
+        if message.get("id") == own_id:
             came.append(message)
 
     params = {
@@ -300,10 +305,8 @@ def _in_version(client: StatelessClient, version: str) -> Exchange:
 
 def _names_versions(exchange: Exchange) -> bool:
     """Whether a request is refused for its version, with a list that has 2026-07-28."""
-    error = exchange.answer.get("error")
-    data = error.get("data") if isinstance(error, dict) else None
-    supported = data.get("supported") if isinstance(data, dict) else None
-    named = isinstance(supported, list) and LATEST_STATELESS in supported
+    data = object_of(object_of(exchange.answer.get("error")).get("data"))
+    named = LATEST_STATELESS in list_of(data.get("supported"))
     return exchange.code == UNSUPPORTED_REVISION and named
 
 

@@ -38,6 +38,7 @@ from mcp_proxy_conformance.upstream.relayed import Answer
 from mcp_proxy_conformance.upstream.talk import LEVELS
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.jsonrpc import object_of
 
 CHANGED, OVER_FORWARD = "RLY.era.tools.changed", "RLY.back.over-forward"
 LOGS, SILENCE = "RLY.back.log.unasked", "RLY.back.cancel.silence"
@@ -226,8 +227,8 @@ def _number(stream: Exchange, method: str) -> int:
 
 def _agrees(stream: Exchange, wanted: Mapping[str, Any]) -> bool:
     """Whether the acknowledgement of a subscription agrees to every kind of message wanted."""
-    agreed = stream.received(ACKNOWLEDGED)[0].params.get("notifications")
-    return isinstance(agreed, dict) and all(agreed.get(name) for name in wanted)
+    agreed = object_of(stream.received(ACKNOWLEDGED)[0].params.get("notifications"))
+    return all(agreed.get(name) for name in wanted)
 
 
 def _heard(stream: Exchange) -> Sequence[Heard]:
@@ -245,8 +246,7 @@ def _heard(stream: Exchange) -> Sequence[Heard]:
 
 def _subscription_of(message: Received) -> Any:
     """Return the id of the subscription that a message names; None without one."""
-    stated = message.params.get("_meta")
-    return stated.get(SUBSCRIPTION) if isinstance(stated, dict) else None
+    return object_of(message.params.get("_meta")).get(SUBSCRIPTION)
 
 
 def _compare_news(comparison: Comparison, method: str, heard: Sequence[Heard]) -> None:

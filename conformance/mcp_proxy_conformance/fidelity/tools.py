@@ -112,7 +112,7 @@ def cursors_upstream(bench: RelayBench) -> Comparison:
     if not asked:
         bench.listing()
         raise Inconclusive("the relay asks the upstream for its first page only", needs=(BEYOND,))
-    strange = sorted({quoted(cursor) for cursor in asked if cursor not in given})
+    strange = sorted({quoted(each) for each in asked if each not in [*given]})
     comparison.one_of("cursors that the upstream did not give", strange, [[]], breaks=[EXACT])
     return comparison
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -147,7 +146,10 @@ def called(
     params: dict[str, Any] = {"name": side.name_of(TELLING), "arguments": {"case": case}}
     if token is not None:
         params["_meta"] = {"progressToken": token}
-    return client.request("tools/call", params, whole=whole)
+    mark = side.server.journal.mark()
+    answer = client.request("tools/call", params, whole=whole)
+    side.expect_argument(mark, "case", case)
+    return answer
 
 
 def progress(bench: RelayBench) -> Comparison:
@@ -185,7 +187,7 @@ def logs(bench: RelayBench) -> Comparison:
     for each in shown:
         level = each.params.get("level")
         place = f"log message of level {level}"
-        allowed = sent.get(level, ABSENT)
+        allowed = sent.get(str(level), ABSENT)
         for name in ("level", "data"):
             record(comparison, f"{place}: {name}", exact_json.at(allowed, (name,)),
                    exact_json.at(each.exact, (name,)), clauses=(LOGGED,),
@@ -548,7 +550,7 @@ def answers_at(side: Side, mark: int) -> Sequence[Any]:
     """
     found = []
     for arrival in side.server.journal.since(mark):
-        message = exact_json.read(arrival.raw) if arrival.raw else ABSENT
+        message = exact_json.sent(arrival.raw)
         members = message.last() if isinstance(message, exact_json.Pairs) else {}
         if "method" not in members and "id" in members:
             kept = [(name, members[name]) for name in ("result", "error") if name in members]
@@ -594,10 +596,8 @@ def _cancelled(bench: RelayBench, side: Side) -> Sequence[str]:
             side.unheard.add(CANCELLATION)
         time.sleep(SETTLES_S)
         cancelled = journal.since(mark, CANCELLATION)  # a client that goes may cancel the other
-    calls = {
-        (each.session, quoted(json.loads(each.raw)["id"])): each.params()["arguments"]["call"]
-        for each in journal.calls(mark)
-    }
+    calls = {(each.session, each.id): each.arguments().get("call") for each in journal.calls(mark)}
+    side.expect_argument(mark, "call", *names)
     return [
         str(calls.get((each.session, quoted(each.params().get("requestId"))), UNKNOWN))
         for each in cancelled

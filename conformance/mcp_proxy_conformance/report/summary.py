@@ -202,12 +202,15 @@ def last(report: Report, path: Path, code: int | None = None, columns: int = 0) 
     firm = _of(report, "required")
     broken = [clause.id for clause in firm if clause.verdict == "fail"]
     reason = " ".join(report.why.split())
-    if report.headline == "violated" and broken:
+    if broken:
         verb = "fails" if len(broken) == 1 else "fail"
         unseen = sum(is_left_out(clause) or is_after_the_end(clause) for clause in firm)
-        reason = f"{len(broken)} of {len(firm) - unseen} clauses {verb} ({_some(broken)})"
-        reason += f"; {unseen} others were not run" if unseen else ""
-        reason += f"; the run was cut short: {report.cut_short}" if report.cut_short else ""
+        number = f"{len(broken)} of {len(firm) - unseen} clauses {verb} ({_some(broken)})"
+        number += f"; {unseen} others were not run" if unseen else ""
+        if report.headline == "violated":
+            cut = f"; the run was cut short: {report.cut_short}" if report.cut_short else ""
+            reason = f"{number}{cut}"
+        reason = reason.replace(f"broken: {', '.join(broken)}", number)
     open_ = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
     if reason == f"not settled: {', '.join(open_)}":
         reason = f"{len(open_)} of {len(firm)} clauses inconclusive ({_some(open_)})"

@@ -202,8 +202,9 @@ def _full(error: OSError) -> Ending:
 
 
 def _own_fault(error: Exception) -> Ending:
-    """Return an unexpected exception's ending: the suite's error, with its traceback's end."""
-    reason = "".join(traceback.format_exception(error)[-6:])
+    """Return an unexpected exception's ending: the suite's error, then its traceback's end."""
+    *frames, own = traceback.format_exception(error)[-6:]
+    reason = "".join((own, *frames))
     return Ending(verdict="error", reason=reason, blame="suite", error=error)
 
 

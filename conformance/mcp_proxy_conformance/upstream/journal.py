@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from mcp_proxy_conformance.wire.jsonrpc import message_of, object_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,13 +30,28 @@ class Arrival:
     line: str = ""
     taken: bool = True
 
+    @property
+    def message(self) -> dict[str, Any]:
+        """The message as Python data; {} if it cannot be read, or is not an object."""
+        return message_of(self.raw)
+
+    @property
+    def id(self) -> str:
+        """Its id as JSON text, which ids of all types have; "" without one, or with null."""
+        own = self.message.get("id")
+        return "" if own is None else quoted(own)
+
     def params(self) -> dict[str, Any]:
         """Return the params as Python data; empty if there are none, or they are not an object."""
-        try:
-            params = json.loads(self.raw).get("params")
-        except (ValueError, RecursionError, AttributeError):
-            return {}
-        return params if isinstance(params, dict) else {}
+        return object_of(self.message.get("params"))
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of a call; empty if there are none, or they are not an object."""
+        return object_of(self.params().get("arguments"))
+
+    def meta(self) -> dict[str, Any]:
+        """Return the `_meta` of a request; empty if it has none, or it is not an object."""
+        return object_of(self.params().get("_meta"))
 
 
 class Journal:

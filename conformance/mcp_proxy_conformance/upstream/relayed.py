@@ -24,7 +24,7 @@ from mcp_proxy_conformance.upstream.stdio import TELLS
 from mcp_proxy_conformance.upstream.talk import EventStream, Talk
 from mcp_proxy_conformance.upstream.tasks import Tasks
 from mcp_proxy_conformance.wire import revisions
-from mcp_proxy_conformance.wire.jsonrpc import dumps
+from mcp_proxy_conformance.wire.jsonrpc import decoded, dumps, object_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -381,8 +381,7 @@ class RelayedServer:
     def _declare(self, session: str, message: Any) -> None:
         """Store the capabilities that an `initialize` message declares; ignore other messages."""
         if method_of(message) == "initialize" and isinstance(params := message.get("params"), dict):
-            declared = params.get("capabilities")
-            self.talk.declared[session] = declared if isinstance(declared, dict) else {}
+            self.talk.declared[session] = object_of(params.get("capabilities"))
 
     async def _answered(self, message: Any, session: str, send: Send) -> bytes:
         """Return the JSON-RPC answer to a message; b"" for a notification or an answer.
@@ -396,8 +395,7 @@ class RelayedServer:
             return refused_answer(message, Refusal(code, "Not a JSON-RPC message"))
         if not isinstance(message.get("method"), str) or "id" not in message:
             return b""
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
+        params = object_of(message.get("params"))
         try:
             member = await self._member(message["method"], params, session, send)
         except Refusal as refusal:
@@ -556,14 +554,6 @@ def subject(params: Mapping[str, Any]) -> str:
     if isinstance(ref, dict) and isinstance(argument, dict):
         return f"{subject(ref)} {argument.get('name')}={argument.get('value')}"
     return str(params.get("uri") or params.get("name") or params.get("cursor") or "")
-
-
-def decoded(raw: bytes) -> Any:
-    """Return the JSON value of some bytes; None if they are not JSON."""
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
 
 
 def method_of(message: Any) -> str:

@@ -19,7 +19,6 @@ from mcp_proxy_conformance.upstream.relayed import (
     Refusal,
     Relayed,
     RelayedServer,
-    decoded,
     method_of,
     refused_answer,
 )
@@ -31,7 +30,7 @@ from mcp_proxy_conformance.upstream.stateless_rules import (
 )
 from mcp_proxy_conformance.upstream.talk import ID, NEEDS
 from mcp_proxy_conformance.wire import revisions
-from mcp_proxy_conformance.wire.jsonrpc import dumps
+from mcp_proxy_conformance.wire.jsonrpc import decoded, dumps, object_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -161,8 +160,7 @@ class StatelessServer(RelayedServer):
         Without a level, no log message is sent.
         """
         meta = meta_of(message)
-        declared = meta.get(revisions.META_CAPABILITIES)
-        self.talk.declared[session] = declared if isinstance(declared, dict) else {}
+        self.talk.declared[session] = object_of(meta.get(revisions.META_CAPABILITIES))
         self.talk.levels[session] = str(meta.get(LOG_LEVEL, NOTHING))
 
     async def _member(self, method: str, params: dict[str, Any], session: str, send: Send) -> bytes:
@@ -205,7 +203,7 @@ class StatelessServer(RelayedServer):
         }
         about = {name: value for name, value in params.items() if name not in OF_RETRIES}
         if (shown := params.get("requestState")) is not None:
-            if shown in self._spent or self.states.get(str(shown)) != about:
+            if str(shown) in self._spent or self.states.get(str(shown)) != about:
                 raise Refusal(revisions.INVALID_PARAMS, "This state is not one of this request")
             self._spent.add(str(shown))
         given = params.get("inputResponses")
@@ -228,15 +226,15 @@ class StatelessServer(RelayedServer):
         self._declare(session, message)
         if method_of(message) != "subscriptions/listen" or stateless_rules.meta_fault(message):
             return await super()._answered(message, session, send)
-        wanted = message["params"].get("notifications")
-        wanted = wanted if isinstance(wanted, dict) else {}
+        wanted = object_of(message["params"].get("notifications"))
 
         async def tell(text: bytes) -> None:
             """Send a notification under the subscription's id, if its filter lets it through."""
             told = json.loads(text)
             params = told.get("params", {})
-            uris = wanted.get("resourceSubscriptions") or ()
-            if wanted.get(CHANGES.get(told["method"], "")) or params.get("uri") in uris:
+            uris = wanted.get("resourceSubscriptions")
+            is_due = isinstance(uris, list) and params.get("uri") in uris
+            if wanted.get(CHANGES.get(told["method"], "")) or is_due:
                 await send(dumps({**told, "params": {"_meta": subscribed, **params}}))
 
         subscribed = {SUBSCRIPTION: message["id"]}

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp_proxy_conformance.wire import revisions
+from mcp_proxy_conformance.wire.jsonrpc import object_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,9 +34,7 @@ class Fault:
 
 def meta_of(message: Any) -> Mapping[str, Any]:
     """Return the `_meta` of a message; empty if it has none."""
-    params = message.get("params") if isinstance(message, dict) else None
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta if isinstance(meta, dict) else {}
+    return object_of(object_of(object_of(message).get("params")).get("_meta"))
 
 
 def claims(headers: Headers, message: Any) -> bool:
@@ -101,14 +100,13 @@ def misfits(
     `marks` are the paths of the called tool's arguments that a header must repeat, by
     `x-mcp-header`; further `Mcp-Param-` headers are not looked at.
     """
-    method, params = message.get("method"), message.get("params")
-    params = params if isinstance(params, dict) else {}
+    method, params = message.get("method"), object_of(message.get("params"))
     wanted = {
         "mcp-protocol-version": meta_of(message).get(revisions.META_VERSION),
         "mcp-method": method,
     }
-    if method in NAMED_BY:
-        wanted["mcp-name"] = params.get(NAMED_BY[method])
+    if (named := NAMED_BY.get(str(method))) is not None:
+        wanted["mcp-name"] = params.get(named)
     for name, value in wanted.items():
         yield from _misfit(headers, name, value)
     for mark, path in marks.items():

@@ -16,6 +16,7 @@ from mcp_proxy_conformance.verdict.outcome import (
     STALE,
     VIOLATED,
     Outcome,
+    and_violated,
     broke,
 )
 from mcp_proxy_conformance.verdict.record import RunRecord
@@ -30,16 +31,25 @@ def outcome(
     Advisory results count only as faults of the suite. A stopped run has the outcome it was stopped
     with, unless that is 3 or 4 and a required clause failed. A part of a run with something passed
     and nothing broken or open ends with 0 as `partial`; a whole run whose only failures are waived,
-    with 0 as `passes with N deviations`.
+    with 0 as `passes with N deviations`. Beside a fault of the suite or of the declaration, what
+    other checks found is named too.
     """
     firm = [clause for clause in clauses if clause.level == "required"]
+    failed = [clause.id for clause in firm if clause.verdict == "fail"]
+    return and_violated(_worst(run, clauses, waivers, firm, failed), failed)
+
+
+def _worst(
+    run: RunRecord, clauses: Sequence[ClauseVerdict], waivers: Sequence[Waiver],
+    firm: Sequence[ClauseVerdict], failed: Sequence[str],
+) -> Outcome:  # fmt: skip
+    """Return the outcome by the worst that happened; `failed` are broken clauses of `firm`."""
     errors = [
         result
         for result in run.state.results
         if result.verdict == "error" and (result.level == "required" or result.blame == "suite")
     ]
     blamed = {result.blame for result in errors}
-    failed = [clause.id for clause in firm if clause.verdict == "fail"]
     open_ = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]
     if run.state.interrupted:
         return Outcome("interrupted", INTERRUPTED, "the run was interrupted; the report is partial")
@@ -51,7 +61,7 @@ def outcome(
         return run.state.stopped
     if "suite" in blamed:
         first = next(result for result in errors if result.blame == "suite")
-        return Outcome("fault of the suite", FAULT, f"{first.check}: {_last(first.reason)}")
+        return Outcome("fault of the suite", FAULT, f"{first.check}: {_first(first.reason)}")
     if "declaration" in blamed:
         first = next(result for result in errors if result.blame == "declaration")
         return Outcome("error in the declaration", DECLARATION, first.reason)
@@ -131,6 +141,6 @@ def _of_a_part(clauses: Sequence[ClauseVerdict]) -> str:
     return f"judged clauses: {summary}"
 
 
-def _last(reason: str) -> str:
-    """Return the last line of a reason, as the exception that ends a traceback."""
-    return reason.strip().rpartition("\n")[2]
+def _first(reason: str) -> str:
+    """Return the first line of a reason, which of a fault is the exception."""
+    return reason.strip().partition("\n")[0]

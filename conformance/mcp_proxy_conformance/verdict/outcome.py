@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 CONFORMANT, VIOLATED, DECLARATION, BROKEN, INCOMPLETE, STALE = 0, 1, 2, 3, 4, 5
@@ -18,6 +19,14 @@ class Outcome:
     headline: str
     exit: int
     why: str
+
+
+def and_violated(outcome: Outcome, broken: Sequence[str]) -> Outcome:
+    """Return the outcome; one of exit code 70 or 2 names the clauses that are broken beside."""
+    if not broken or outcome.exit not in (FAULT, DECLARATION):
+        return outcome
+    why = f"{outcome.why}; broken: {', '.join(broken)}"
+    return Outcome(f"{outcome.headline}, and violated", outcome.exit, why)
 
 
 def broke(why: str) -> Outcome:

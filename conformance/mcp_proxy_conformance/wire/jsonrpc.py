@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mcp_proxy_conformance.catalogue.bounded import nests_deeper
 from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 
@@ -41,6 +43,40 @@ def dumps(value: Any) -> bytes:
 def quoted(value: Any) -> str:
     """Return a value as compact JSON text, for a sentence."""
     return dumps(value).decode()
+
+
+def decoded(raw: bytes) -> Any:
+    """Return the JSON value that somebody sent; None if it is not JSON, or nested too deeply."""
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return None if may_be_deep(raw) and nests_deeper(value, spans.MAX_DEPTH) else value
+
+
+def may_be_deep(raw: bytes) -> bool:
+    """Whether bytes have enough brackets to be nested too deeply."""
+    return raw.count(b"{") + raw.count(b"[") > spans.MAX_DEPTH
+
+
+def message_of(raw: bytes) -> dict[str, Any]:
+    """Return the message that somebody sent; {} if `decoded` is not an object."""
+    return object_of(decoded(raw))
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """Return a value that somebody sent if it is an object; else {}."""
+    return value if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """Return a value that somebody sent if it is a list; else []."""
+    return value if isinstance(value, list) else []
+
+
+def result_of(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result of an answer; {} if it is an error, or not an object."""
+    return object_of(answer.get("result"))
 
 
 _KINDS = (

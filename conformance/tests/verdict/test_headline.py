@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +15,7 @@ from msgspec import structs
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.cli.run_setup import softened
 from mcp_proxy_conformance.report.from_record import report_of
+from mcp_proxy_conformance.report.summary import last
 from mcp_proxy_conformance.run.subjects.proxy import StageRecord
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access
 from mcp_proxy_conformance.verdict.headline import outcome
@@ -94,6 +97,24 @@ def test_the_worst_that_happened_decides(
     decided = outcome(made, clauses(**verdicts))
 
     assert decided.exit == exit_code
+
+
+@pytest.mark.parametrize("blame", ["suite", "declaration"])
+def test_a_fault_in_one_check_hides_no_failure_of_another(blame: Blame) -> None:
+    """Beside such a fault, headline, reason and the terminal's last line tell what is broken.
+
+    The exit code is that of the fault.
+    """
+    report = report_of(
+        run(result("fail"), structs.replace(result("error", blame), reason="Fault: x\n y"))
+    )
+
+    (line,) = last(report, Path("report.json"))
+
+    assert report.exit == {"suite": 70, "declaration": 2}[blame]
+    assert report.headline.endswith(", and violated")
+    assert report.why.endswith("; broken: FR-006.cap")
+    assert re.search(r"Fault: x.*; 1 of \d+ clauses fails \(FR-006.cap\); exit", line.text)
 
 
 @pytest.mark.parametrize("verdict", ["not_applicable", "inconclusive"])

@@ -30,6 +30,7 @@ from mcp_proxy_conformance.verdict.outcome import (
     INTERRUPTED,
     VIOLATED,
     Outcome,
+    and_violated,
 )
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result, worst
@@ -207,12 +208,14 @@ def _of_outcome(report: Report, known: Profile | None) -> str:
     that of the code. Any other outcome must follow from the clauses.
     """
     if report.exit == FAULT or (not report.complete and report.exit in ENDED):
+        firm = [clause for clause in report.clauses if clause.level == "required"]
+        broken = [clause.id for clause in firm if clause.verdict == "fail"]
         own = ENDED[report.exit]
-        return (
-            ""
-            if report.headline in own
-            else f"the headline is {report.headline!r}, and that of exit {report.exit} {own[0]!r}"
-        )
+        ended = [Outcome(headline, report.exit, "") for headline in own]
+        beside = [and_violated(each, broken).headline for each in ended]
+        if report.headline in (*own, *beside):  # earlier builds named no failures beside
+            return ""
+        return f"the headline is {report.headline!r}, and that of exit {report.exit} {own[0]!r}"
     due = _due(report, known)
     if report.exit != due.exit:
         return f"exit is {report.exit}, and its clauses come to {due.exit} ({due.headline})"
