@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from mcp_proxy_conformance.fidelity import several, way_back
@@ -16,6 +16,7 @@ from mcp_proxy_conformance.fidelity.started_relay import (
     UPSTREAM_TOKEN,
 )
 from mcp_proxy_conformance.resilience.exposed_secret import shows
+from mcp_proxy_conformance.targets.relay import SHORTEST_TOKEN
 from mcp_proxy_conformance.upstream.journal import Arrival
 from mcp_proxy_conformance.upstream.relayed import Refusing
 from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server
@@ -64,18 +65,19 @@ def token_sent_on(bench: RelayBench) -> Comparison:
 def others_sent_on(bench: RelayBench) -> Comparison:
     """Search all that the upstream gets of a client for its credentials other than the token.
 
-    Those that the relay declares to forward are left out, and a session id that the upstream has
-    issued. Raises NotApplicable over stdio, Inconclusive if the relay does not serve the client.
+    Those that the relay declares to forward are left out, and a session id that is too short to be
+    a secret. Raises NotApplicable over stdio, Inconclusive if the relay does not serve the client.
     """
     comparison = Comparison(origin=HEADERS)
     client, arrivals = _arrivals(bench)
     forwards = {name.lower() for name in bench.facts.forwards}
     owned = dict(OTHERS)
-    if client.session and client.session not in bench.through.server.issued:
+    if client.session and len(client.session) >= SHORTEST_TOKEN:
         owned["Mcp-Session-Id"] = client.session
+    issued = bench.through.server.issued
     for name, secret in owned.items():
         if name.lower() not in forwards:
-            _search(comparison, name, secret, arrivals, clause=OTHER)
+            _search(comparison, name, secret, arrivals, clause=OTHER, issued=issued)
     return comparison
 
 
@@ -124,12 +126,13 @@ def _arrivals(bench: RelayBench) -> tuple[Conversation, Sequence[Arrival]]:
 
 
 def _search(
-    comparison: Comparison, name: str, secret: str, arrivals: Sequence[Arrival], *, clause: str
-) -> None:
+    comparison: Comparison, name: str, secret: str, arrivals: Sequence[Arrival], *, clause: str,
+    issued: Collection[str] = (),
+) -> None:  # fmt: skip
     """Record whether arrivals show the credential that a client has in the header of that name."""
     comparison.one_of(
-        f"places at the upstream that show the client's {name}", places(secret, arrivals), [[]],
-        breaks=[clause],
+        f"places at the upstream that show the client's {name}", places(secret, arrivals, issued),
+        [[]], breaks=[clause],
     )  # fmt: skip
 
 
@@ -264,13 +267,18 @@ def logged(bench: RelayBench) -> Comparison:
     return comparison
 
 
-def places(secret: str, arrivals: Iterable[Arrival]) -> list[str]:
-    """Return in words where arrivals show a secret, each place once: a header, a line, a body."""
+def places(secret: str, arrivals: Iterable[Arrival], issued: Collection[str] = ()) -> list[str]:
+    """Return in words where arrivals show a secret, each place once: a header, a line, a body.
+
+    Nothing is searched in texts that the upstream itself has issued.
+    """
     places: dict[str, None] = {}
     for arrival in arrivals:
         texts = [(f"header {name}", value) for name, value in arrival.headers]
         texts += ("request line", arrival.line), ("message", arrival.raw.decode(errors="replace"))
         for place, text in texts:
+            for own in issued:
+                text = text.replace(own, "")  # noqa: PLW2901
             if _shows(secret, text):
                 places.setdefault(f"{place} of {arrival.method}")
     return list(places)

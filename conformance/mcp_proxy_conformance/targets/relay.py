@@ -38,7 +38,7 @@ OWN_SEVERAL = (*OWN_RELAY, *OF_ANOTHER)
 AUTHORIZATION = "Authorization"
 READY_S, EXAMPLES = 20.0, 60
 SHORTEST_TOKEN = 12
-"""Characters of a client's token, which is searched for in what reaches the upstream."""
+"""Characters of what is searched for in what reaches the upstream: a shorter text is no secret."""
 PLACEHOLDERS = (UPSTREAM, UPSTREAM_URL)
 """One of them has to be in the command line of a relay."""
 

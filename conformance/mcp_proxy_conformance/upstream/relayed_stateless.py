@@ -210,6 +210,7 @@ class StatelessServer(RelayedServer):
         if set(asked) - set(given if isinstance(given, dict) else ()):
             state = f"{secrets.token_hex(8)} “ü”\t+/=&%20\\"
             self.states[state] = about
+            self.issued.add(state)
             result = {"resultType": "input_required", "inputRequests": asked, "requestState": state}
             return b'"result":' + dumps(result)
         told = replace(answer, before=tuple(each for each in answer.before if ID not in each))

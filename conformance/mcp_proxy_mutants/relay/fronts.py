@@ -1,4 +1,4 @@
-"""HTTP fronts of changed relays: one resumes event streams, one goes on serving ended sessions."""
+"""HTTP fronts of changed relays: of numbered sessions, resumed streams, ended sessions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -24,6 +24,41 @@ Choose = Callable[[Sequence[Numbered], int, str], Sequence[Numbered]]
 def headers_of(scope: Mapping[str, Any]) -> dict[str, str]:
     """Return the headers of a request by lower-case name."""
     return {name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]}
+
+
+class Counting(Front):
+    """A front whose session ids are numbers from 1 on."""
+
+    def __init__(self, upstream: Sequence[str] | Remote) -> None:
+        """Keep the upstream; no session has begun."""
+        super().__init__(upstream)
+        self._names: list[bytes] = []
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer a request in the session of that number."""
+        numbers = {b"%d" % at: name for at, name in enumerate(self._names, 1)}
+
+        async def counted(event: dict[str, Any]) -> None:
+            """Send an event of ASGI on, with the number of its session."""
+            await send(event | {"headers": self._changed(event.get("headers", ()), self._number)})
+
+        headers = self._changed(scope["headers"], lambda own: numbers.get(own, own))
+        await super().__call__({**scope, "headers": headers}, receive, counted)
+
+    def _number(self, name: bytes) -> bytes:
+        """Return the number of a session, the next one for a new session."""
+        if name not in self._names:
+            self._names.append(name)
+        return b"%d" % (self._names.index(name) + 1)
+
+    @staticmethod
+    def _changed(
+        headers: Sequence[tuple[bytes, bytes]], change: Callable[[bytes], bytes]
+    ) -> Sequence[tuple[bytes, bytes]]:
+        """Return headers with the session's id changed."""
+        return [
+            (name, change(text) if name == SESSION.encode() else text) for name, text in headers
+        ]
 
 
 class Resuming(Front):

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import count
 
 from mcp_proxy_mutants.relay.changed import Around, Forward, Got, Sent
-from mcp_proxy_mutants.relay.fronts import Endless, Numbered, Resuming
+from mcp_proxy_mutants.relay.fronts import Counting, Endless, Numbered, Resuming
 from mcp_proxy_mutants.relay.json_text import Json, write
 from mcp_proxy_mutants.relay.mutant import relay_variant
 from mcp_proxy_mutants.relay.mutants.clients import shared_answers
@@ -111,6 +111,12 @@ def _showing_and_keeping() -> Around:
 
 
 VARIANTS = (
+    relay_variant(
+        "relay-counts-sessions",
+        "The ids of sessions are numbers, whose digits are in the ids of the upstream's.",
+        "relay-forwards-tokens",
+        front=Counting,
+    ),
     relay_variant(
         "relay-serves-two-users",
         "Clients need a token, and have sessions of their own.",

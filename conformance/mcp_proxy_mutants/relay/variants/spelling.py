@@ -68,13 +68,14 @@ def _noted(value: dict[str, Any]) -> Json:
 
 
 def _annotated() -> Around:
-    """Return a filter that adds a note in `_meta` to every listed tool and result of a call."""
+    """Return a filter that adds a note in `_meta` to every result, both ways, and listed tool."""
 
-    def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Add the note to the tools of a list, or to the result of a call."""
-        return returned(_noted)(listed(_noted)(message, asked), asked)
+    def noted(message: dict[str, Json]) -> Json:
+        """Add the note to the result of an answer."""
+        result = message.get("result")
+        return message | {"result": _noted(result)} if isinstance(result, dict) else message
 
-    return by_message(down=down)
+    return by_message(noted, lambda message, asked: noted(listed(_noted)(message, asked)))
 
 
 def _introduced(result: dict[str, Json]) -> Json:
@@ -228,7 +229,7 @@ VARIANTS = (
     ),
     relay_variant(
         "relay-adds-notes",
-        "Tools and results have a note in `_meta`.",
+        "Tools and all results, those of pings too, have a note in `_meta`.",
         "relay-attached-data",
         "RLY.down.content.extras",
         make=_annotated,
