@@ -59,7 +59,7 @@ class StartedRelay:
     """A relay in front of one server, and a second server with equal data for the direct way.
 
     Attributes:
-        given: The data of the servers.
+        given: The data of the servers, which have the tools that the relay filters beside.
         refusal: Why it opens no session in front of a server of 2026-07-28, or cannot have several
             servers; empty if it does.
         unserved: Why it lists no tools to clients of an era, empty if it does; filled by a bench.
@@ -87,8 +87,9 @@ class StartedRelay:
         self._keeping = threading.Lock()
         self.second: RelayedServer | None = None
         try:
-            beside = self.hub.add(relayed_server(DIRECT, given))
-            behind = self.hub.add(relayed_server("upstream", given))
+            served = given.having(target.facts.filters)
+            beside = self.hub.add(relayed_server(DIRECT, served))
+            behind = self.hub.add(relayed_server("upstream", served))
             self.direct = Side(beside, partial(self._client, beside.url), era=given.era)
             self._env = {**os.environ, VARIABLE: IN_ENVIRONMENT, OWN_VARIABLE: OF_RELAY}
             if given.second is not None or target.command == target.of_several:

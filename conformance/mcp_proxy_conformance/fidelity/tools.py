@@ -10,14 +10,19 @@ from mcp_proxy_conformance.discovery.input_schema import Applied, applied
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.bench import RelayBench, record, repeated
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
+from mcp_proxy_conformance.fidelity.side import Outcome, Side
 from mcp_proxy_conformance.fidelity.stages import INSTANCES, MEMBERS
+from mcp_proxy_conformance.fidelity.stateless_answers import ERAS
+from mcp_proxy_conformance.fidelity.stateless_client import meta
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
-from mcp_proxy_conformance.wire.jsonrpc import quoted
+from mcp_proxy_conformance.wire.jsonrpc import dumps, quoted
 
 LISTED, ONCE = "RLY.tools.complete.listed", "RLY.tools.complete.once"
 CALLABLE, QUIET = "RLY.tools.complete.callable", "RLY.up.once.quiet"
+FILTERED = "RLY.tools.filtered"
 BEYOND, ENDS = "RLY.tools.paging.beyond-first", "RLY.tools.paging.ends"
 EXACT, BAD = "RLY.tools.paging.cursor-exact", "RLY.tools.paging.bad-cursor"
 SAME, VALID = "RLY.tools.schema.same-instances", "RLY.tools.schema.valid"
@@ -75,6 +80,68 @@ def callable_tools(bench: RelayBench) -> Comparison:
             comparison.one_of(f"executions of {name}", arrived.count(name), [1], breaks=[QUIET])
         comparison.one_of(f"outcome of {name}", outcome.kind, ["result"], breaks=[CALLABLE])
     return comparison
+
+
+def filtered_tools(bench: RelayBench) -> Comparison:
+    """List and call each tool that the relay declares to filter, as clients of each era.
+
+    It may not be listed, under no name may a call of it reach the upstream, and none has a result.
+    Raises NotApplicable without such a declaration; Inconclusive if the direct way does not list
+    and execute the tool, or the relay does so with no tool of that client.
+    """
+    comparison = Comparison()
+    filters = sorted({*bench.facts.filters})
+    if not filters:
+        raise NotApplicable("the relay declares no filters", cause="not_declared")
+    for wire in (each for each in ERAS if each in bench.served()):
+        direct, client = bench.relay.direct_of(wire), f"a {wire} client"
+        if not _executed(direct, wire, wanted(bench)):
+            raise Inconclusive("the direct way executes no tool that is not filtered")
+        if not _executed(bench.through, wire, wanted(bench)):
+            raise Inconclusive(
+                f"the relay executes no tool that it does not filter, for {client}",
+                cause="not_reached", needs=(LISTED, CALLABLE),
+            )  # fmt: skip
+        listed = bench.through.list_anew(bench.through.main_of(wire)).names
+        for tool in filters:
+            if not _executed(direct, wire, [tool]):
+                raise Inconclusive(f"the direct way does not list and execute {tool}")
+            names = {bench.through.name_of(tool), tool}
+            comparison.one_of(
+                f"{tool}, for {client}", "listed" if names & {*listed} else "not listed",
+                ["not listed"], breaks=[FILTERED],
+            )  # fmt: skip
+            for name in sorted(names):
+                outcome, number = _called(bench.through, wire, name)
+                comparison.truth(
+                    f"a call of {name}, by {client}",
+                    {"outcome": outcome.kind, "calls at the upstream": number},
+                    holds=outcome.kind != "result" and not number,
+                    allowed="a refusal, before the upstream is asked", breaks=[FILTERED],
+                )  # fmt: skip
+    return comparison
+
+
+def _executed(side: Side, wire: Wire, tools: Sequence[str]) -> bool:
+    """Whether one of these tools of the server is listed to a client of an era, and executed."""
+    listed = side.list_anew(side.main_of(wire)).names
+    name = next((each for each in map(side.name_of, tools) if each in listed), None)
+    if name is None:
+        return False
+    outcome, number = _called(side, wire, name)
+    return outcome.kind == "result" and bool(number)
+
+
+def _called(side: Side, wire: Wire, name: str) -> tuple[Outcome, int]:
+    """Call a tool by its listed name, as a client of an era; return (outcome, calls that arrive).
+
+    Calls that the server refuses count, too.
+    """
+    mark, stated = side.server.journal.mark(), {"_meta": meta()} if wire == "stateless" else {}
+    params = {"name": name, "arguments": {}, **stated}
+    outcome = side.asked("tools/call", dumps(params), client=side.main_of(wire))
+    calls = side.server.journal.since(mark, "tools/call")
+    return outcome, sum(call.params().get("name") in (name, side.bare(name)) for call in calls)
 
 
 def walked_pages(bench: RelayBench) -> Comparison:

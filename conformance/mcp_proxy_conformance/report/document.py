@@ -38,6 +38,8 @@ class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
 class JudgedTarget(msgspec.Struct, frozen=True, kw_only=True):
     """The implementation under test; `lines` maps members of its target file to their lines.
 
+    `declared` are the declarations there that were taken on its word, by member.
+
     `name` and `version` are those of the target file, else those that the target gives of itself;
     empty if there are none, and `name` in reports of earlier builds.
     """
@@ -49,6 +51,7 @@ class JudgedTarget(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: list[str]
     file: str | None = None
     lines: dict[str, int] = {}
+    declared: dict[str, str | bool | list[str]] = {}
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True):

@@ -80,6 +80,7 @@ def report_of(run: RunRecord) -> Report:
             capabilities=sorted(run.target.capabilities),
             file=run.target.file,
             lines=dict(run.target.lines),
+            declared=dict(run.target.declared),
         ),
         headline=result.headline,
         exit=result.exit,

@@ -34,6 +34,7 @@ from mcp_proxy_conformance.report.phrases import (
     profile_of,
     request,
     sentence,
+    taken,
     verdicts,
     waived_by,
 )
@@ -224,6 +225,7 @@ def rendered(report: Report, template: str, **more: Any) -> str:
         report=report,
         name=named(report),
         profile=profile_of(report),
+        on_word=taken(report),
         began=began(report).replace("T", " ").replace("+00:00", " UTC"),
         lasted=lasted(report),
         command=again("", report) if any(command_of(report)) else "",

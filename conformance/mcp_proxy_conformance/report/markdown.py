@@ -15,6 +15,7 @@ from mcp_proxy_conformance.report.phrases import (
     is_left_out,
     profile_of,
     sentence,
+    taken,
     target_of,
 )
 from mcp_proxy_conformance.report.picture import picture
@@ -34,10 +35,12 @@ def render(report: Report) -> str:
 
     The target's words are shown as code. Results beyond fifty are only counted.
     """
+    on_word = taken(report)
     lines = [
         f"# {code(report.headline)}: {code(report.why)}",
         "",
         f"Profile {code(profile_of(report))}, target {code(target_of(report))}.",
+        *(["", f"Taken on the word of its target file: {code(on_word)}."] if on_word else []),
         *([] if report.complete else ["", "Only a part of the profile was judged."]),
         "",
         *_causes(report.causes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -237,6 +238,12 @@ def target_of(report: Report) -> str:
     kind = f" ({target.kind})" if target.name and target.name != target.kind else ""
     wire = f", wire {target.wire}" if target.wire else ""
     return f"{named(report)}{kind}{wire}"
+
+
+def taken(report: Report) -> str:
+    """Return the declarations that were taken on the word of the target file, as TOML; else ""."""
+    declared = report.target.declared.items()
+    return ", ".join(f"{name} = {json.dumps(each, ensure_ascii=False)}" for name, each in declared)
 
 
 def began(report: Report) -> str:

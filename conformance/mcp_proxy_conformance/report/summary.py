@@ -17,6 +17,7 @@ from mcp_proxy_conformance.report.phrases import (
     is_after_the_end,
     is_left_out,
     profile_of,
+    taken,
     target_of,
     word,
 )
@@ -65,6 +66,7 @@ def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -
         ("", f"{_some(advisory, IDS if is_listed else FEW)} {verb}; {why}" if advisory else ""),
         ("checks", _checks(report)),
         *(("accepted", f"{text}, as the target file pins it") for text in accepted_texts(report)),
+        ("taken", f"on your word: {on_word}" if (on_word := taken(report)) else ""),
         *(("not judged", text) for text in _not_applicable(report, whole=is_verbose)),
         *([("logs", f"{logs}")] if logs.is_dir() else []),
     ]

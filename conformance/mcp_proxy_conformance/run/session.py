@@ -275,6 +275,7 @@ class RunSession:
                 capabilities=target.capabilities,
                 file=target.file.path if target.file else None,
                 lines=target.file.lines if target.file else {},
+                declared=target.declared,
             ),
             state=self.state,
             deviations=self.request.deviations,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -204,3 +204,8 @@ class Target:
     may_lie_in_memory: bool = False
     command: tuple[str, ...] = ()
     lag: Lag = field(default_factory=Lag)
+
+    @property
+    def declared(self) -> Mapping[str, Any]:
+        """Declarations that are taken on the word of its target file, by member."""
+        return {}

@@ -49,14 +49,19 @@ ENDPOINTS = {"http": "http://127.0.0.1:{port}/mcp", "sse": "http://127.0.0.1:{po
 """The endpoint of a relay that declares none, by transport."""
 
 
+DIFFERENCES = ("prefix", "filters", "forwards", "stateless")
+"""Declarations of a relay that a run rests on; the others excuse nothing that is promised."""
+
+
 class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a relay declares of itself, the table `relay` of a target file.
 
     `transport` is the one that it serves, of those over HTTP, and `url` its endpoint, in which
     `{port}` is its port; empty is that of `ENDPOINTS`. The rest are deliberate differences:
     `prefix` stands before each tool's name, `pages_joined` listings come as one page, `filters` are
-    tools that it leaves out, `forwards` the client's headers that it sends on; no request or no
-    notification of the upstream reaches its client; and it keeps no sessions (`stateless`).
+    tools that it neither lists nor calls, `forwards` the client's headers that it sends on; no
+    request or no notification of the upstream reaches its client; and it keeps no sessions
+    (`stateless`).
     `several` is the command line that starts it in front of two upstreams, `clients` are the bearer
     tokens of two users, of which its clients show one.
     """
@@ -72,6 +77,12 @@ class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     stateless: bool = False
     several: tuple[str, ...] = ()
     clients: tuple[str, ...] = ()
+
+    @property
+    def differences(self) -> dict[str, Any]:
+        """The declarations by which clauses are judged otherwise, or not at all, by name."""
+        values = {name: getattr(self, name) for name in DIFFERENCES}
+        return {name: value for name, value in values.items() if value}
 
     def client_headers(self, number: int = 0) -> dict[str, str]:
         """Return the headers by which a client is authorized as the first (0) or another user."""
@@ -90,6 +101,11 @@ class RelayTarget(Target):
     examples: int = EXAMPLES
     seed: int = 0
     case: RelayCase | None = None
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What is taken on the word of its target file."""
+        return self.facts.differences
 
     @property
     def transport(self) -> Transport:

@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import json
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -104,6 +104,16 @@ class Relayed:
     era: Era = "handshake"
     hints: bytes = b'"ttlMs":500,"cacheScope":"private"'
     second: Relayed | None = None
+
+    def having(self, names: Collection[str]) -> Relayed:
+        """Return the data with a tool of each name, on the first page unless it has one."""
+        entries = [
+            dumps({"name": name, "inputSchema": {"type": "object"}})
+            for name in names
+            if name not in self.names
+        ]
+        first = replace(self.pages[None], entries=(*self.pages[None].entries, *entries))
+        return replace(self, pages={**self.pages, None: first})
 
     @property
     def entries(self) -> tuple[bytes, ...]:

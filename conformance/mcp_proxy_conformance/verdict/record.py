@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -74,7 +75,10 @@ class RunState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetFacts:
-    """Facts of the target for its report; `lines` are lines of the target file, by member."""
+    """Facts of the target for its report; `lines` are lines of the target file, by member.
+
+    `declared` are declarations that were taken on the word of that file, by member.
+    """
 
     kind: str
     name: str = ""
@@ -82,6 +86,7 @@ class TargetFacts:
     capabilities: frozenset[str] = frozenset()
     file: str | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
+    declared: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -229,7 +229,7 @@ def test_a_list_that_cannot_be_read_is_one_cause(tmp_path: Path) -> None:
 def test_what_a_relay_declares_to_forward_is_not_judged(tmp_path: Path) -> None:
     """If a relay declares that it forwards Authorization, RLY.cred.down.token is not applicable.
 
-    The reason says so; exit 0.
+    The reason says so; exit 0. The declaration is in the last lines, and in the report.
     """
     target = tmp_path / "target.toml"
     target.write_text(FORWARDING, encoding="utf-8")
@@ -241,6 +241,8 @@ def test_what_a_relay_declares_to_forward_is_not_judged(tmp_path: Path) -> None:
     token = next(each for each in report["clauses"] if each["id"] == "RLY.cred.down.token")
     reason = "the relay declares that it forwards Authorization"
     assert [done.exit_code, token["verdict"], token["reason"]] == [0, "not_applicable", reason]
+    assert report["target"]["declared"] == {"forwards": ["authorization", "cookie"]}
+    assert 'on your word: forwards = ["authorization", "cookie"]\n' in done.output
 
 
 @pytest.mark.parametrize(

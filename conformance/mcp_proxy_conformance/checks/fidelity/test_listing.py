@@ -8,6 +8,7 @@ from mcp_proxy_conformance.fidelity import crossings, several, tools
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.offers import FEATURES
 from mcp_proxy_conformance.fidelity.stages import DESCRIBED, PAGED, RELAYED, SEVERAL
+from mcp_proxy_conformance.run.subjects.relay import each_upstream_era
 
 
 @requirement("RLY.tools.complete.listed", "RLY.tools.complete.once")
@@ -42,6 +43,23 @@ def test_tools_of_every_page_are_listed_once(bench: RelayBench) -> None:
     There are seven tools on four pages; those that the relay declares to filter may be missing.
     """
     tools.listed_tools(bench, tools.BEYOND).conclude()
+
+
+@requirement("RLY.tools.filtered")
+@on(PAGED)
+def test_a_filtered_tool_of_any_page_is_out_of_reach(bench: RelayBench) -> None:
+    """A tool that the relay declares to filter is not listed, and no call of it goes up.
+
+    There are seven tools on four pages; a filtered tool that is none of them is on the first.
+    """
+    tools.filtered_tools(bench).conclude()
+
+
+@requirement("RLY.tools.filtered")
+@each_upstream_era()
+def test_a_filtered_tool_is_out_of_reach_in_each_era(bench: RelayBench) -> None:
+    """A filtered tool is not listed to clients of either era, and no call of theirs goes up."""
+    tools.filtered_tools(bench).conclude()
 
 
 @requirement("RLY.tools.paging.ends")

@@ -1,9 +1,10 @@
-"""Relay variants that their target file declares: joined pages, a prefix, no notifications."""
+"""Relay variants that their target file declares: joined pages, a prefix, filtered tools."""
 
 from mcp_proxy_mutants.relay.changed import Around, by_message
 from mcp_proxy_mutants.relay.json_text import Json, Number
 from mcp_proxy_mutants.relay.mutant import relay_variant
 from mcp_proxy_mutants.relay.mutants.credentials import forwards_credentials
+from mcp_proxy_mutants.relay.mutants.filters import FILTERED, filtering
 from mcp_proxy_mutants.relay.mutants.listed_tools import joins
 from mcp_proxy_mutants.relay.places import answered, called, listed, without
 from mcp_proxy_mutants.relay.signing_in import Registering, Returning, signing_in
@@ -108,6 +109,13 @@ VARIANTS = (
         "relay-leaves-tools-out",
         make=_prefixed,
         prefix=PREFIX,
+    ),
+    relay_variant(
+        "relay-filters-tools",
+        "Tools are neither listed nor called, as is declared.",
+        "relay-leaves-tools-out",
+        make=filtering,
+        filters=FILTERED,
     ),
     relay_variant(
         "relay-forwards-by-declaration",
