@@ -20,16 +20,23 @@ from mcp_proxy_conformance.targets.adapter import (
 )
 from mcp_proxy_conformance.targets.started import Started, awaited, poll
 from mcp_proxy_conformance.targets.waits import Lock, News, Tools, during
-from mcp_proxy_conformance.verdict.result import Cause
+from mcp_proxy_conformance.verdict.result import Cause, Inconclusive, NotApplicable
 
 LARGE, SAMPLE, SMALL_GROUP = 60, 11, 20
 
 
 class Unproven(NamedTuple):
-    """The reason why a lock's effect was not observed, and its cause."""
+    """The reason why a lock's effect was not observed, and its cause; of a step what it needs."""
 
     reason: str
     cause: Cause
+    capability: str = ""
+
+    def error(self, place: object) -> NotApplicable | Inconclusive:
+        """Return what a check raises that needs this lock, which is on `place`."""
+        if self.cause in ("not_declared", "refused"):
+            return NotApplicable(f"{place}: {self.reason}", cause=self.cause)
+        return Inconclusive(f"{place}: {self.reason}", cause=self.cause)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +55,17 @@ class Armed:
     entries: dict[ToolKey, Entry] = field(default_factory=dict)
     called: set[ToolKey] = field(default_factory=set)
     refused: dict[ToolKey, None] = field(default_factory=dict)
-    skipped: dict[ToolKey, str] = field(default_factory=dict)
+    skipped: dict[ToolKey, Unproven] = field(default_factory=dict)
     unproven: dict[ToolKey, Unproven] = field(default_factory=dict)
 
     @property
     def doubtful(self) -> frozenset[str]:
-        """The servers with a lock that was skipped, or whose effect was not seen."""
-        return frozenset(key.server for key in (*self.unproven, *self.skipped))
+        """The servers with a lock that was refused, or whose effect was not seen.
+
+        What was never tried, as it is not declared, leaves no doubt.
+        """
+        doubts = (*self.unproven.items(), *self.skipped.items())
+        return frozenset(key.server for key, why in doubts if why.cause != "not_declared")
 
     def samples(self) -> tuple[ToolKey, ...]:
         """Return up to six refused tools: three locked by config alone, three by the user alone.
@@ -259,25 +270,29 @@ class Stepper:
         added; nothing is done if it names only such tools.
         Raises AdapterError if the target cannot take it.
         """
-        lacking = self._lacking(step)
-        if lacking is not None:
-            self._skip(step, f"{lacking} is not declared")
-            return
+        needed = self._needed(step)
+        for word in needed:
+            if word not in self.started.target.capabilities:
+                self._skip(step, Unproven(f"{word} is not declared", "not_declared", word))
+                return
         there = tuple(t for t in step.tools if ToolKey(step.server, t) in self.armed.states)
         if step.tools and not there:
             return  # the step that adds them was left out
         try:
             self._take(msgspec.structs.replace(step, tools=there))
-        except (Refused, Unsupported) as refusal:
-            self._skip(step, str(refusal))
+        except Refused as refusal:
+            self._skip(step, Unproven(str(refusal), "refused", needed[0]))
+        except Unsupported as refusal:
+            self._skip(step, Unproven(str(refusal), "not_supported", needed[0]))
 
-    def _skip(self, step: Step, reason: str) -> None:
+    def _skip(self, step: Step, why: Unproven) -> None:
         """Record why the step's tools are skipped; of a refresh, undo what it would make known.
 
         That is, added tools are forgotten, and changed ones do not await approval.
         """
         for tool in self._touched(step):
-            self.armed.skipped.setdefault(tool, reason)
+            if why.cause != "not_declared" or tool not in self.armed.skipped:
+                self.armed.skipped[tool] = why
         for unseen in self._unseen.pop(step.refresh or "", []):
             key = _new_in(unseen)
             if unseen.add is not None:
@@ -343,18 +358,15 @@ class Stepper:
             for key in free[:RETRIED]:
                 self.prover.expect_call(key)
 
-    def _lacking(self, step: Step) -> str | None:
-        """Return the first capability that the step needs and the target lacks, or None."""
+    def _needed(self, step: Step) -> list[str]:
+        """Return the capabilities that the step needs."""
         kind = step.lock or step.unlock
         if step.changes_nothing:
-            needed = ["restart"] if step.restart else ["agents"] if step.agent else []
-        elif kind is not None:
-            needed = [LOCK_CAPABILITY[kind]]
-        else:
-            trusted = self.prover.world.server(step.server or step.refresh or "").trusted
-            needed = ["refresh"] if trusted or step.refresh else ["refresh", "approval"]
-        declared = self.started.target.capabilities
-        return next((word for word in needed if word not in declared), None)
+            return ["restart"] if step.restart else ["agents"] if step.agent else []
+        if kind is not None:
+            return [LOCK_CAPABILITY[kind]]
+        trusted = self.prover.world.server(step.server or step.refresh or "").trusted
+        return ["refresh"] if trusted or step.refresh else ["refresh", "approval"]
 
     def _touched(self, step: Step) -> list[ToolKey]:
         """Return the tools whose locks a step changes; of a refresh, those that it makes known."""
@@ -384,7 +396,8 @@ class Stepper:
                 self.started.lock("user", step.server, [tool])
                 laid.append(tool)
             except Refused as refusal:
-                self.armed.skipped[ToolKey(step.server, tool)] = str(refusal)
+                why = Unproven(str(refusal), "refused", "user")
+                self.armed.skipped[ToolKey(step.server, tool)] = why
         return Step(lock="user", server=step.server, tools=tuple(laid) or ("",))
 
     def _approve(self, step: Step) -> None:
@@ -407,7 +420,7 @@ class Stepper:
                 if failure is not None:
                     raise failure
                 self.armed.unproven[key] = Unproven(
-                    "approved, but no call reaches the upstream", "not_reached"
+                    "approved, but no call reaches the upstream", "not_reached", "approval"
                 )
                 return
             self.started.refresh(step.server)
@@ -488,6 +501,7 @@ def arm(started: Started) -> Armed:
     for step in (*denials(started.world), *started.world.steps):
         stepper.take(step)
     confirm_all(stepper.prover)
+    started.last_act = None
     return stepper.armed
 
 

@@ -389,9 +389,21 @@ class Bench:
         if not condition:
             raise Inconclusive(reason, cause=cause, needs=needs)
 
+    def require_revealed(self, shown: object) -> None:
+        """Raise Inconclusive unless the flag has `shown` a locked tool."""
+        self.require(shown, "the flag revealed no locked tool", needs=REVEALS.values())
+
     def expect_revealing(self) -> None:
         """Raise Inconclusive unless the flag reveals one of a sample of the locked tools."""
-        self.require(self.flag_alive, "the flag revealed no locked tool", needs=REVEALS.values())
+        self.require_revealed(self.flag_alive)
+
+    def require_note(self, shown: object) -> None:
+        """Raise Inconclusive unless a note was `shown`."""
+        self.require(shown, "no note was seen", needs=("FR-009.note",))
+
+    def expect_block(self) -> None:
+        """Raise Inconclusive unless any server of this world is listed with a counts block."""
+        self.require(self.block_alive, "no counts block was seen", needs=("FR-010.block",))
 
     def needs(self, *capabilities: str) -> None:
         """Raise NotApplicable unless the target declares all of these capabilities."""

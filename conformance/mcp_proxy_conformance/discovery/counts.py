@@ -16,7 +16,7 @@ from mcp_proxy_conformance.discovery.answer import Listing, ServerEntry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.oracle import CALLABLE, counted_as
 from mcp_proxy_conformance.discovery.rejections import status_of_lock
-from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
+from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.jsonrpc import kind_of
 from mcp_proxy_conformance.wire.reply import ToolReply
 
@@ -63,8 +63,8 @@ def judged(bench: Bench) -> tuple[str, ...]:
     names = [server.name for server in bench.world.servers if server.name not in doubtful]
     locked = [name for name in names if not all(s.callable for s in states_of(bench, name))]
     if not locked and bench.armed.skipped and not bench.armed.unproven:
-        left_out = next(iter(bench.armed.skipped.values()))
-        raise NotApplicable(f"a lock was left out on every server: {left_out}")
+        left_out, why = next(iter(bench.armed.skipped.items()))
+        raise why.error(left_out)
     bench.require(locked, "no server with locked tools has all its locks proven")
     return tuple(names)
 

@@ -310,9 +310,9 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
     unproven, a tool was never listed for the query, or the feature works nowhere in this world.
     """
     then = case.then
-    for left_out, reason in bench.armed.skipped.items():
+    for left_out, why in bench.armed.skipped.items():
         if bench.tools[left_out].holds(query):
-            raise NotApplicable(reason)
+            raise why.error(left_out)
     for name, allowed in (then.disabled or {}).items():
         _expect_proven(bench, key(name))
         if "absent" not in allowed and not bench.states[key(name)].callable:
@@ -335,7 +335,7 @@ def _controls(case: Case, bench: Bench, query: str) -> None:
     if then.disabled or then.disabled_count is not None or not case.when.include_disabled:
         _expect_revealing(_as_admin(bench), query)
     if then.note == "absent":
-        bench.require(_as_admin(bench).note_alive, "no answer had a note on this stage")
+        bench.require_note(_as_admin(bench).note_alive)
     if then.note == "due":
         owed = [bench.states[tool] for tool in _locked_matches(bench, query)]
         bench.require(
@@ -365,19 +365,15 @@ def _as_admin(bench: Bench) -> Bench:
 
 
 def _expect_proven(bench: Bench, tool: ToolKey) -> None:
-    """Raise NotApplicable if the tool was skipped or is not there.
-
-    Raise Inconclusive if its lock is unproven.
-    """
-    if tool in bench.armed.skipped:
-        raise NotApplicable(bench.armed.skipped[tool])
+    """Raise unless the tool is there, with each of its locks proven."""
+    if why := bench.armed.skipped.get(tool):
+        raise why.error(tool)
     if tool not in bench.states:
         raise NotApplicable(
             f"{tool} needs a capability that the target does not declare", cause="not_declared"
         )
-    if tool in bench.armed.unproven:
-        unproven = bench.armed.unproven[tool]
-        raise Inconclusive(f"{tool}: {unproven.reason}", cause=unproven.cause)
+    if why := bench.armed.unproven.get(tool):
+        raise why.error(tool)
 
 
 def _tools(
@@ -557,15 +553,15 @@ def _compare_listing(case: Case, bench: Bench) -> Comparison:
     a lock was skipped or none is declared.
     """
     compared = Comparison()
-    bench.require(_as_admin(bench).block_alive, "no server had a counts block on this stage")
+    _as_admin(bench).expect_block()
     listing = bench.list()
     compared.message = str(listing.reply.received.id)
     named = [(server.name, server.members) for server in listing.servers.values()]
     _members(case, {"servers": named}, compared)
     for server, wanted in (case.then.counts or {}).items():
-        for tool, reason in bench.armed.skipped.items():
+        for tool, why in bench.armed.skipped.items():
             if tool.server == server:
-                raise NotApplicable(reason)
+                raise why.error(tool)
         for tool in bench.armed.unproven:
             bench.require(tool.server != server, f"a lock on {server} was not proven: {tool}")
         own = [state for tool, state in bench.states.items() if tool.server == server]

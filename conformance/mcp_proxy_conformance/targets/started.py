@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urljoin
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.world import LockKind, Step, Tool, ToolKey, World
+from mcp_proxy_conformance.catalogue.world import LockKind, Server, Step, Tool, ToolKey, World
 from mcp_proxy_conformance.targets.adapter import (
     LOCK_CAPABILITY,
     Access,
@@ -44,16 +44,30 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 def declared_part(world: World, target: Target) -> World:
     """Return the world without deny lists and agents, each if the target does not declare it.
 
-    Its servers have the transport that the target wants.
+    Where allow lists are not declared, what one leaves out is denied instead. The servers have the
+    transport that the target wants.
     """
     servers, agents = world.servers, world.agents
     if (transport := target.upstreams.transport) != "by stage":
         servers = tuple(msgspec.structs.replace(server, transport=transport) for server in servers)
+    if "allow_list" not in target.capabilities:
+        servers = tuple(_with_deny_list(server, world) for server in servers)
     if "config" not in target.capabilities:
         servers = tuple(msgspec.structs.replace(server, deny=()) for server in servers)
     if "agents" not in target.capabilities:
         agents = {}
     return msgspec.structs.replace(world, servers=servers, agents=agents)
+
+
+def _with_deny_list(server: Server, world: World) -> Server:
+    if server.allow is None:
+        return server
+    denied = tuple(
+        key.tool
+        for key in world.tools()
+        if key.server == server.name and key.tool not in server.allow
+    )
+    return msgspec.structs.replace(server, allow=None, deny=denied)
 
 
 T = TypeVar("T")
@@ -88,14 +102,23 @@ def awaited(wait: Wait, observe: Callable[[], T], until: Callable[[T], bool]) ->
         return poll(observe, until, wait.within_s)
 
 
+class Act(NamedTuple):
+    """An operation of the adapter, with the kind of lock, its capability, and what it was on."""
+
+    operation: str
+    capability: str
+    server: str = ""
+    tools: tuple[str, ...] = ()
+
+
 class Started:
     """A running target in its world, with its upstreams, clients and transcript.
 
-    `last_change` is the time of the last operator action. `settled_from` is when the settle time
-    began, after which answers must follow: at that action, or when its effect on calls was last
-    polled. `log_wanted`: the target's output is kept beside the report; `seen`: marks of what the
-    target was once seen to do; `cut`: the paths that comparisons of bytes left out; `findings`: the
-    breaches of schemas in answers that no check has taken yet.
+    `last_change` is the time of the last operator action, `last_act` that action. `settled_from` is
+    when the settle time began, after which answers must follow: at that action, or when its effect
+    on calls was last polled. `log_wanted`: the target's output is kept beside the report; `seen`:
+    marks of what the target was once seen to do; `cut`: the paths that comparisons of bytes left
+    out; `findings`: the breaches of schemas in answers that no check has taken yet.
     """
 
     def __init__(
@@ -136,6 +159,7 @@ class Started:
         self._keep = keep
         self._closed = False
         self.log_wanted = False
+        self.last_act: Act | None = None
         self.started_at = self.last_change = self.settled_from = time.monotonic()
         self.effects = Effects(target.lag, target.enforce_s)
         self._clients: dict[tuple[int, str, str, Way], Conversation] = {}
@@ -292,6 +316,7 @@ class Started:
         AdapterError as the adapter does.
         """
         self._expect_declared(LOCK_CAPABILITY[kind])
+        self.last_act = Act(f"lock {kind}", LOCK_CAPABILITY[kind], server, tuple(tools))
         access = self.adapter.lock(kind, server, tools)
         self.effects.acted(LOCKS, server, tools)
         self.moved(access)
@@ -303,6 +328,7 @@ class Started:
         AdapterError as the adapter does.
         """
         self._expect_declared(LOCK_CAPABILITY[kind])
+        self.last_act = Act(f"unlock {kind}", LOCK_CAPABILITY[kind], server, tuple(tools))
         access = self.adapter.unlock(kind, server, tools)
         self.effects.acted(LIFTS, server, tools)
         self.moved(access)
@@ -319,6 +345,7 @@ class Started:
         AdapterError as the adapter does.
         """
         self._expect_declared("refresh")
+        self.last_act = Act("refresh", "refresh", server)
         access = self.adapter.refresh(server)
         self.effects.acted(LISTS, server)
         self.moved(access)
@@ -330,6 +357,7 @@ class Started:
         AdapterError as the adapter does.
         """
         self._expect_declared("restart")
+        self.last_act = Act("restart", "restart")
         access = self.adapter.restart()
         self.forget_clients()
         self.moved(access)

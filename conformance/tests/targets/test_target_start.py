@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from mcp_proxy_conformance.catalogue.world import World, server, tool, world
+from mcp_proxy_conformance.catalogue.world import Step, World, server, tool, world
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.targets import operator
 from mcp_proxy_conformance.targets.adapter import AdapterError, UpstreamPlace
@@ -24,7 +24,7 @@ from mcp_proxy_conformance.targets.launch import mcpproxy
 from mcp_proxy_conformance.targets.operator import OperatorAdapter
 from mcp_proxy_conformance.targets.process import free_port
 from mcp_proxy_conformance.targets.rest import OperatorApi
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.targets.started import Started, declared_part
 
 CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
 
@@ -259,3 +259,28 @@ def quarantined(self, folder, world):
 adapter.Target.__init__ = quarantined
 adapter.main()
 """
+
+
+@pytest.mark.parametrize(
+    ("can", "lists"),
+    [
+        ({"config", "allow_list"}, (("wipe",), ())),
+        ({"config"}, (None, ("list", "drop"))),
+        ({"user"}, (None, ())),
+    ],
+)
+def test_what_an_allow_list_leaves_out_is_denied_where_there_are_none(
+    can: set[str], lists: tuple[tuple[str, ...] | None, tuple[str, ...]]
+) -> None:
+    """A target without allow lists gets a deny list of all other tools, also of those added later.
+
+    One without lists gets neither.
+    """
+    added = Step(add=tool("drop")[0], server="forge")
+    given = world(server("forge", tool("list"), tool("wipe"), allow=("wipe",)))
+    given = msgspec.structs.replace(given, steps=(added,))
+    target = replace(target_of(Description(kind="reference")), capabilities=frozenset(can))
+
+    (forge,) = declared_part(given, target).servers
+
+    assert (forge.allow, forge.deny) == lists

@@ -61,7 +61,7 @@ class StageRecord:
             armed=CitedLocks(
                 called=sorted(map(str, armed.called)),
                 refused=sorted(map(str, armed.refused)),
-                skipped={str(k): v for k, v in sorted(armed.skipped.items())},
+                skipped={str(k): v.reason for k, v in sorted(armed.skipped.items())},
                 unproven={str(k): v.reason for k, v in sorted(armed.unproven.items())},
             ),
             seconds=self.ready.seconds,
