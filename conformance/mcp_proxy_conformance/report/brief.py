@@ -19,8 +19,8 @@ from mcp_proxy_conformance.verdict.result import Result
 WHOLE = 1
 """Results of a first clause that keep their messages; further ones say what they found."""
 OPTIONAL = (
-    "cause", "hint", "needs", "findings", "observed", "unseen", "unread", "pinned", "evidence",
-    "cut", "messages", "blame", "reproduce",
+    "cause", "hint", "needs", "lacks", "findings", "observed", "unseen", "unread", "pinned",
+    "evidence", "cut", "messages", "blame", "reproduce",
 )  # fmt: skip
 """Members of a clause or a result that may be missing when they are empty."""
 OF_FINDING = ("described", "message", "about", "due", "taken_for", "origin")

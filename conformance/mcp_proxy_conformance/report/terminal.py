@@ -15,6 +15,7 @@ from mcp_proxy_conformance.report.phrases import again, counted
 from mcp_proxy_conformance.report.picture import picture
 from mcp_proxy_conformance.report.pins import pins
 from mcp_proxy_conformance.report.summary import VERDICTS, ending, last, summary
+from mcp_proxy_conformance.verdict.causes import repair
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver, stale
 from mcp_proxy_conformance.verdict.result import Result
 
@@ -75,14 +76,11 @@ def inconclusive(report: Report, columns: int) -> list[Line]:
     groups = _by_reason(report, "inconclusive")
     lines: list[Line] = []
     for (reason, _), affected in list(groups.items())[:MOST]:
-        clauses = list(
-            dict.fromkeys(clause_id for result in affected for clause_id in result.clauses)
-        )
-        hint = affected[0].hint
+        clauses = dict.fromkeys(clause_id for result in affected for clause_id in result.clauses)
         lines += [
             Line(f"inconclusive  {', '.join(clauses)}", "inconclusive"),
             *indented(reason, 4, LINES),
-            Line(f"    To settle it: {hint or settling(clauses)}", whole=True),
+            Line(f"    To settle it: {repair(affected[0])}", whole=True),
             *_occurrences(affected, report, columns),
             Line(),
         ]
@@ -97,16 +95,6 @@ def _to_be_pinned(report: Report) -> list[Line]:
     head = "Pin these texts in the target file, each under the status whose remediation it is."
     more = "Below, each is under the status that the target gave it for; move it if that is wrong:"
     return [Line(head), Line(more), *lines, Line()]
-
-
-def settling(clauses: list[str]) -> str:
-    """Return advice for an inconclusive result without a hint: to `explain` its first clause.
-
-    Without a clause, it is to run the suite again.
-    """
-    if not clauses:
-        return "run the suite again"
-    return f"provide what is missing; `mcp-proxy-conformance explain {clauses[0]}` shows the checks"
 
 
 def _by_reason(report: Report, verdict: str) -> dict[tuple[str, str], list[Result]]:

@@ -14,6 +14,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.world import locks_of
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.lacks import lacks_of
 from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.targets.adapter import AdapterError, NotDeclared, Refused, Unsupported
 from mcp_proxy_conformance.targets.started import Started
@@ -33,6 +34,7 @@ from mcp_proxy_conformance.verdict.result import (
     DeclarationFault,
     Finding,
     Inconclusive,
+    Lack,
     LockText,
     Misshapen,
     NotApplicable,
@@ -54,7 +56,8 @@ class Ending:
     `since` is the place in the transcript where the call that counted began; `sides` are the two
     sides of a failing assertion, `comparison` is the check's conclusion, `unread` and `pinned` are
     the texts that it judged. `of_schemas` are breaches of schemas in answers that it received.
-    `needs` are clauses that must hold before it can be settled; `states` maps each tool that
+    `needs` are clauses that must hold before it can be settled, `lacks` what it could not rely on;
+    `states` maps each tool that
     findings may be about to its locks.
     """
 
@@ -72,6 +75,7 @@ class Ending:
     pinned: tuple[LockText, ...] = ()
     of_schemas: tuple[Finding, ...] = ()
     needs: tuple[str, ...] = ()
+    lacks: tuple[Lack, ...] = ()
     states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
@@ -266,7 +270,8 @@ def judge(
             time.sleep(AGAIN_S)
     if ending.verdict == "fail" and not ending.final and confirm is not None:
         ending = confirmed(ending, attempt(lambda: check(confirm())))
-    return replace(ending, of_schemas=of_schemas, states=locks_of(bench.states))
+    lacks = lacks_of(bench, ending.cause)
+    return replace(ending, of_schemas=of_schemas, states=locks_of(bench.states), lacks=lacks)
 
 
 def with_breaches_of_schemas(

@@ -182,6 +182,7 @@ class RunSession:
             cause=conclusion.cause,
             hint="" if conclusion.verdict == "pass" else ending.hint,
             needs=conclusion.needs,
+            lacks=ending.lacks if conclusion.verdict == "inconclusive" else (),
             findings=tuple(_cited(plain(f), rests.messages) for f in conclusion.findings),
             observed=conclusion.observed,
             unseen=tuple(

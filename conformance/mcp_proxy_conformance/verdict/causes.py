@@ -14,7 +14,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import UnknownClause, catalogue
 from mcp_proxy_conformance.catalogue.surface import FLAG, STATUSES
-from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding, Result, Verdict
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding, Lack, Result, Verdict
 
 Rule = Literal[
     "never_revealed",
@@ -59,6 +59,8 @@ MOST_STATES = 4
 """Combinations of locks that a sentence names."""
 MOST_ACTS = 2
 """Acts that a sentence names."""
+MOST_LACKS = 3
+"""Things that an open result lacks that a sentence names, and tools of one."""
 LEAST_TEXT = 12
 """Characters of an observed text that two clauses do not share by chance."""
 
@@ -521,11 +523,35 @@ def _of_reason(results: Sequence[Result]) -> RootCause:
         sentence=first.reason or first.verdict,
         rule="alone" if alone else "same_reason",
         why="It is the only such result." if alone else "All of these have the same reason.",
-        mend=first.hint,
+        mend=repair(first) if first.verdict == "inconclusive" else first.hint,
         clause=clauses[0] if clauses else "",
         leaves_open=clauses,
         open_results=tuple(dict.fromkeys(result.name for result in results)),
     )
+
+
+def repair(result: Result) -> str:
+    """Return what would settle an open result: its hint, or clauses that it needs; then its lacks.
+
+    What is not declared is named only where nothing else is.
+    """
+    parts = [result.hint] if result.hint else []
+    if result.needs and not parts:
+        parts.append(f"first see to {', '.join(result.needs)}")
+    lacks = [lack for lack in result.lacks if lack.cause != "not_declared"]
+    parts += map(_of_lack, (lacks or result.lacks[: 0 if parts else None])[:MOST_LACKS])
+    if not parts and result.clauses:
+        shows = f"`mcp-proxy-conformance explain {result.clauses[0]}` shows what is looked for"
+        return f"no lock is missing here: the target has to answer as the reason says; {shows}"
+    return "; ".join(parts) or "run the suite again"
+
+
+def _of_lack(lack: Lack) -> str:
+    more = f" and {len(lack.on) - MOST_LACKS} more" if len(lack.on) > MOST_LACKS else ""
+    on = f" of {', '.join(lack.on[:MOST_LACKS])}{more}" if lack.on else ""
+    if lack.cause == "not_declared":
+        return f"declare {lack.capability}, for `{lack.operation}`{on}"
+    return f"`{lack.operation}`{on} (capability {lack.capability}): {lack.reason}"
 
 
 # -- values ---------------------------------------------------------------------------------

@@ -34,7 +34,8 @@ HINTS: Mapping[Cause, str] = {
     "foreign_schema": "use an inputSchema that contains everything it refers to",
     "not_loaded": "make the loader load healthy servers here; its own output is in the logs",
     "too_few_generated": "generate more: give a higher --examples",
-    "no_effect": "make the adapter set the lock; if that takes longer, give a longer --enforce",
+    "no_effect": "make the adapter set or lift the lock; if that takes longer, give a longer"
+    " --enforce",
     "not_reached": "make that tool callable on the target, and let the adapter approve the tools"
     " that it is asked to; if either is slow, give a longer --ready",
     "page_unasked": "make the target request each page of tools/list: a result with nextCursor is"
@@ -167,6 +168,20 @@ def of_shape(reason: str, clauses: tuple[str, ...]) -> Finding:
                    observed=reason, described=True)  # fmt: skip
 
 
+class Lack(msgspec.Struct, frozen=True, kw_only=True):
+    """What was not to be had where an open result was observed: a lock, or an act of the operator.
+
+    `operation` is that of the adapter, with the kind of lock, as "lock server"; `capability` the
+    one that it belongs to, and `on` the tools or servers that it is about.
+    """
+
+    capability: str
+    operation: str
+    cause: Cause
+    reason: str
+    on: tuple[str, ...]
+
+
 class ClauseVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on a clause; `results` is the number of results that mention the clause."""
 
@@ -184,10 +199,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     `clauses` are those that the verdict is about: the broken ones of a failure, the observed ones
     of a pass, else those that were not settled. `observed` are the clauses that hold, whatever the
     verdict; `unseen` those that the check cites but says nothing of. `hint` is the repair of an
-    open result. `cut` are the members that were not compared, since they change between equal
-    requests. `unread` are the texts that could not be read, `pinned` those that were accepted as
-    the target file pins them. `needs` are the clauses that must hold before an open result can be
-    settled.
+    open result, `needs` are the clauses that must hold before it can be settled, and `lacks` what
+    it could not rely on. `cut` are the members that were not compared, since they change between
+    equal requests. `unread` are the texts that could not be read, `pinned` those that were accepted
+    as the target file pins them.
     """
 
     check: str
@@ -200,6 +215,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     cause: Cause = ""
     hint: str = ""
     needs: tuple[str, ...] = ()
+    lacks: tuple[Lack, ...] = ()
     findings: tuple[Finding, ...] = ()
     observed: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()

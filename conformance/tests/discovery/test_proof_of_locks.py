@@ -11,9 +11,11 @@ import pytest
 from mcp_proxy_conformance.catalogue.world import Step, ToolState, World, key, server, tool, world
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
 from mcp_proxy_conformance.discovery.arming import Prover, Stepper
+from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.lacks import lacks_of
 from mcp_proxy_conformance.discovery.requests import Called
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Refused
+from mcp_proxy_conformance.targets.started import Act, Started
 from mcp_proxy_conformance.upstream import UpstreamServer
 
 WORLD = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
@@ -156,3 +158,58 @@ def test_a_tool_that_has_to_be_looked_for_again_stays_relevant() -> None:
         prover.note_shown("zorvik", answer)
 
     assert prover.armed.shown == {"zorvik": (FREE, LOCKED)}
+
+
+class Refusing(FakeStarted):
+    """A started target whose operator refuses every lock."""
+
+    last_act = None
+
+    def lock(self, *_: object) -> None:
+        """Refuse the lock."""
+        raise Refused("not today")
+
+
+def locked_in_vain(can: frozenset[str], *, proven: bool = True) -> Bench:
+    """Return a bench on a target of these capabilities that refuses to quarantine a server.
+
+    Unless `proven`, a config lock of one of its tools had no effect before.
+    """
+    started = Refusing({LOCKED: [True]}, target=FakeTarget(capabilities=can))
+    stepper = Stepper(Prover(cast("Started", started)))
+    if not proven:
+        stepper.armed.states[LOCKED] = ToolState(config=True)
+        stepper.prover.expect_refusal(LOCKED)
+    stepper.take(Step(lock="quarantine", server="forge"))
+    return Bench(stepper.started, stepper.armed)
+
+
+def test_what_is_not_declared_leaves_no_doubt_of_a_server() -> None:
+    """A server is doubtful if the operator refuses a lock of it, and not if it is not declared."""
+    benches = [locked_in_vain(can) for can in (CAPABILITIES, CAPABILITIES - {"quarantine"})]
+
+    assert [bench.armed.doubtful for bench in benches] == [{"forge"}, set()]
+
+
+def test_an_open_result_names_the_locks_and_acts_that_it_lacks() -> None:
+    """It names an unproven lock, a refused or undeclared one, and the check's own act in vain."""
+    tools = ("forge:zorvik_list", "forge:mobel_drop")
+    refused = locked_in_vain(CAPABILITIES, proven=False)
+    narrow = locked_in_vain(CAPABILITIES - {"quarantine"})
+    refused.started.last_act = Act("unlock user", "user", "forge", (FREE.tool,))
+
+    lacks = [
+        lacks_of(refused, "no_effect"),
+        lacks_of(refused, "control"),
+        lacks_of(narrow, "control"),
+    ]
+
+    described = [
+        [(lack.operation, lack.capability, lack.cause, lack.reason, lack.on) for lack in each]
+        for each in lacks
+    ]
+    act = ("unlock user", "user", "no_effect", "it had no effect", tools[:1])
+    config = ("lock config", "config", "no_effect", "the lock had no effect", tools[1:])
+    refusal = ("lock quarantine", "quarantine", "refused", "not today", tools)
+    missing = (*refusal[:2], "not_declared", "quarantine is not declared", tools)
+    assert described == [[act, config, refusal], [config, refusal], [missing]]

@@ -21,7 +21,7 @@ from mcp_proxy_conformance.report import markdown
 from mcp_proxy_conformance.report.colour import command, has_colour, painted
 from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.report.failures import failures
-from mcp_proxy_conformance.report.terminal import Detail, render, settling
+from mcp_proxy_conformance.report.terminal import Detail, render
 from mcp_proxy_conformance.verdict.comparison import of_sides
 from mcp_proxy_conformance.verdict.redaction import disarmed, inert
 from mcp_proxy_conformance.verdict.result import HINTS
@@ -153,12 +153,6 @@ def test_colours_are_for_terminals(
     false.
     """
     assert has_colour(stream, environment) is coloured
-
-
-def test_what_is_open_comes_with_what_its_clause_says_is_observed() -> None:
-    """`settling` advises `explain` for an open clause, and without any to run again."""
-    assert "explain FR-006.cap" in settling(["FR-006.cap"])
-    assert settling([]) == "run the suite again"
 
 
 def test_every_cause_with_a_hint_is_given_somewhere() -> None:

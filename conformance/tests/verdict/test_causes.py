@@ -10,7 +10,7 @@ import pytest
 
 from mcp_proxy_conformance.verdict.causes import RootCause, causes, confusion
 from mcp_proxy_conformance.verdict.comparison import about
-from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding, Matter, Result
+from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding, Lack, Matter, Result
 
 CONFIG, USER, PENDING = ("config",), ("user",), ("pending",)
 STATES = {"forge:drop": USER, "forge:wipe": (*CONFIG, *USER), "barn:seal": (*CONFIG, *PENDING)}
@@ -243,6 +243,39 @@ def test_an_open_result_that_needs_nothing_broken_is_a_cause_by_itself() -> None
     assert (second.verdict, second.rule, second.open_results) == (
         "inconclusive", "same_reason", ("b", "c"),
     )  # fmt: skip
+
+
+def lack(cause: Any, **members: Any) -> Lack:
+    """Return the lack of a lock `server`, for this cause."""
+    own = {"reason": "the lock had no effect", "on": ("barn:seal",)} | members
+    return Lack(capability="server_off", operation="lock server", cause=cause, **own)
+
+
+@pytest.mark.parametrize(
+    ("members", "sentence"),
+    [
+        ({"lacks": (lack("no_effect"),)},
+         "`lock server` of barn:seal (capability server_off): the lock had no effect"),
+        ({"lacks": (lack("not_declared", on=("a:b", "a:c", "a:d", "a:e")),)},
+         "declare server_off, for `lock server` of a:b, a:c, a:d and 1 more"),
+        ({"hint": "set it", "lacks": (lack("not_declared"), lack("no_effect", on=()))},
+         "set it; `lock server` (capability server_off): the lock had no effect"),
+        ({"needs": ("FR-010.block",), "lacks": (lack("not_declared"),)},
+         "first see to FR-010.block"),
+        ({}, ("no lock is missing here: the target has to answer as the reason says;"
+             " `mcp-proxy-conformance explain FR-004.once` shows what is looked for")),
+    ],
+)  # fmt: skip
+def test_what_would_settle_an_open_result_names_what_it_lacks(
+    members: dict[str, Any], sentence: str
+) -> None:
+    """It is the hint or the needed clauses, and each lock that could not be relied on.
+
+    An undeclared one is named if there is nothing else.
+    """
+    (cause,) = root_causes(result("a", "inconclusive", "FR-004.once", **members))
+
+    assert cause.mend == sentence
 
 
 def test_advisory_failures_have_no_cause_and_waived_ones_come_last() -> None:

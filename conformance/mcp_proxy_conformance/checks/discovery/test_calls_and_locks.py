@@ -36,7 +36,7 @@ def test_no_call_reaches_a_locked_tool_while_the_target_comes_up(bench: Bench) -
     with bench.untouched(DROP, WIPE):
         back = poll(lambda: _reaches_free_tool(bench), bool, bench.operator.target.ready_s)
 
-    bench.require(back, "no tool could be called after the restart")
+    bench.require(back, "no tool could be called after the restart", "not_reached")
 
 
 @requirement("FR-011.not-unlocked")

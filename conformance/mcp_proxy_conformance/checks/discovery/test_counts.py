@@ -38,7 +38,7 @@ def test_every_tool_is_counted_once_under_its_reason(bench: Bench) -> None:
     block. Not applicable if no server has a lock that the target declares.
     """
     servers = judged(bench)
-    bench.require(bench.block_alive, "no counts block was seen")
+    bench.expect_block()
 
     observed, expected = _counted(bench, servers)
 
@@ -54,7 +54,7 @@ def test_a_tool_with_several_locks_is_counted_under_the_first_of_them(bench: Ben
     block. Not applicable if no server has a lock that the target declares.
     """
     servers = judged(bench)
-    bench.require(bench.block_alive, "no counts block was seen")
+    bench.expect_block()
 
     observed, expected = _counted(bench, servers)
 
@@ -183,7 +183,7 @@ def test_tools_of_a_quarantined_server_are_counted_as_quarantined(bench: Bench) 
     seen, or none is listed.
     """
     servers = _quarantined(bench)
-    bench.require(bench.block_alive, "no counts block was seen")
+    bench.expect_block()
 
     entries = bench.list().servers
     tallies = {name: tally(entries[name]) for name in servers if name in entries}
@@ -201,7 +201,7 @@ def test_no_tool_of_a_switched_off_server_is_counted_as_callable(bench: Bench) -
     no server is proven to be off, or no block was seen.
     """
     servers = _servers_off(bench)
-    bench.require(bench.block_alive, "no counts block was seen")
+    bench.expect_block()
 
     callables = {place: counts.get("callable", 0) for place, counts in _tallies(bench, servers)}
 
@@ -256,7 +256,7 @@ def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> 
     seen, not applicable if views of single servers are not declared.
     """
     servers = judged(bench)
-    bench.require(bench.block_alive, "no counts block was seen")
+    bench.expect_block()
     listed = bench.list().servers
 
     views = {name: bench.inspect(name) for name in servers if name in listed}
@@ -329,7 +329,7 @@ def _callable_in_quarantine(bench: Bench) -> dict[tuple[str, str], Any]:
     of the world has a block.
     """
     servers = _quarantined(bench)
-    bench.require(bench.block_alive, "no counts block was seen")
+    bench.expect_block()
     return {place: counts.get("callable", 0) for place, counts in _tallies(bench, servers)}
 
 

@@ -124,7 +124,7 @@ def test_a_server_whose_tools_are_all_callable_has_no_block(bench: Bench) -> Non
     listed.
     """
     locked = {tool_key.server for tool_key, state in bench.states.items() if not state.callable}
-    bench.require(bench.block_alive, "no counts block was seen")
+    bench.expect_block()
 
     listed = bench.list().servers.values()
     shown = {entry.name: entry.has_counts for entry in listed if entry.name not in locked}
@@ -160,7 +160,7 @@ def _at_each_lock(bench: Bench, look: Callable[[Bench, int], dict[str, Any]]) ->
     bench.require(bench.refused(TARNIX), "the second lock had no effect", "no_effect")
     tallies.append(look(bench, 2))
     bench.operator.unlock(USER, "forge", [TARNIX.tool])
-    bench.require(bench.reached(TARNIX), "the second lock was not lifted")
+    bench.require(bench.reached(TARNIX), "the second lock was not lifted", "no_effect")
     tallies.append(look(bench, 1))
     return dict(zip(AT_EACH_LOCK, tallies, strict=True))
 

@@ -293,9 +293,7 @@ def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
     }
     bench.operator.lock(CONFIG, "forge", ["mobel_drop"])
     bench.require(bench.refused(BY_CONFIG), "the lock had no effect", "no_effect")
-    bench.require(
-        bench.until(lambda: bench.revealed("mobel"), bool), "the flag revealed no locked tool"
-    )
+    bench.require_revealed(bench.until(lambda: bench.revealed("mobel"), bool))
     assert observed == {(requests[w], "callable tools"): keys for w, keys in usual.items()}
 
 
@@ -322,7 +320,7 @@ def test_a_locked_tool_is_not_revealed_to_a_query_that_did_not_find_it(bench: Be
     )
     alive = set(bench.until(lambda: bench.revealed("mobel"), bool))
     alive |= set(bench.until(lambda: bench.revealed("bitoko"), bool))
-    bench.require(alive & {BY_CONFIG, BY_USER}, "the flag revealed no locked tool")
+    bench.require_revealed(alive & {BY_CONFIG, BY_USER})
     statuses = {(w, k): bench.revealed(w, limit=ROOM).get(k) for w, k in apart}
     revealed_now = {
         (with_flag(w, limit=ROOM), str(k)): s for (w, k), s in statuses.items() if s is not None

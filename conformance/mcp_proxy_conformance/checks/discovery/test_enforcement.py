@@ -55,6 +55,7 @@ def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Benc
     bench.require(
         bench.call(free).reached,
         "no call of a callable tool beside locked ones reached its upstream",
+        "not_reached",
     )
 
     with bench.untouched(*keys):
@@ -67,7 +68,9 @@ def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Benc
                 bench.call(key, arguments)
 
     bench.require(
-        bench.call(free).reached, "calls of the callable tool no longer reached its upstream"
+        bench.call(free).reached,
+        "calls of the callable tool no longer reached its upstream",
+        "not_reached",
     )
 
 
@@ -84,7 +87,7 @@ def test_no_way_of_calling_reaches_a_locked_tool(bench: Bench) -> None:
     ways = range(len(bench.surface.calls))
     free = _free_tool(bench)
     proven = [way for way in ways if bench.call(free, surface=way).reached]
-    bench.require(proven, "no call surface reached a callable tool")
+    bench.require(proven, "no call surface reached a callable tool", "not_reached")
     views = [bench, *([bench.over("stateless")] if bench.is_stateless else [])]
 
     with bench.untouched(*keys):
@@ -114,7 +117,9 @@ def test_no_call_gets_through_while_others_discover_the_tool(bench: Bench) -> No
         bench.together([*acts, *acts, *acts])
 
     moved = bench.upstream_calls(free) - before
-    bench.require(moved, "no call of a callable tool reached its upstream at the same time")
+    bench.require(
+        moved, "no call of a callable tool reached its upstream at the same time", "not_reached"
+    )
 
 
 @requirement("FR-011.never-reaches")
@@ -128,7 +133,7 @@ def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
     keys = _one_a_kind(bench)
     views = [bench.as_agent(name) for name in SCOPE.agents]
     proven = [view for view in views if any(view.call(k).reached for k in _free_tools(bench))]
-    bench.require(proven, "no agent's call of a callable tool reached its upstream")
+    bench.require(proven, "no agent's call of a callable tool reached its upstream", "not_reached")
 
     with bench.untouched(*keys):
         for view in proven:
@@ -169,7 +174,7 @@ def test_discovering_and_being_refused_change_no_lock(bench: Bench) -> None:
     """
     keys = tuple(bench.armed.refused)
     bench.expect_revealing()
-    bench.require(bench.block_alive, "no counts block was seen")
+    bench.expect_block()
     bench.settle()
     counts = _counts(bench)
     statuses = {key: _status(bench, key) for key in keys}
@@ -199,7 +204,9 @@ def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench
     A second tool, neither listed nor called, is the control: inconclusive unless the user lock
     still refuses it, and the config lock shows its effect and its end.
     """
-    bench.require({SEEN, UNSEEN} <= bench.armed.refused.keys(), "a user lock had no effect")
+    bench.require(
+        {SEEN, UNSEEN} <= bench.armed.refused.keys(), "a user lock had no effect", "no_effect"
+    )
     names = [key.tool for key in (SEEN, UNSEEN, MARK)]
     bench.operator.lock(CONFIG, "forge", names)
     bench.require(bench.refused(MARK), "the config lock had no effect", "no_effect")
@@ -210,7 +217,7 @@ def test_neither_discovery_nor_a_refused_call_lifts_a_lock_beneath_another(bench
 
     bench.operator.unlock(CONFIG, "forge", names)
 
-    bench.require(bench.reached(MARK), "the config lock was not lifted")
+    bench.require(bench.reached(MARK), "the config lock was not lifted", "no_effect")
     bench.settle()
     held = not bench.call(UNSEEN).served
     bench.require(held, "lifting the config lock also lifted the user lock")
@@ -282,7 +289,9 @@ def _free_tool(bench: Bench) -> ToolKey:
     """
     servers = [key.server for key in bench.armed.refused]
     free = sorted(_free_tools(bench), key=lambda key: servers.count(key.server), reverse=True)
-    bench.require(free, "no call of a callable tool reached its upstream before the checks")
+    bench.require(
+        free, "no call of a callable tool reached its upstream before the checks", "not_reached"
+    )
     return free[0]
 
 

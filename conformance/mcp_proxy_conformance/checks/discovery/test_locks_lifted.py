@@ -65,9 +65,7 @@ def test_lifting_one_lock_lifts_no_other(bench: Bench) -> None:
     """
     states = {key: bench.states[key] for key in bench.armed.refused}
     shown = {key: places(bench, key) for key in states}
-    bench.require(
-        any(not place <= UNLOCKED for place in shown.values()), "the flag revealed no locked tool"
-    )
+    bench.require_revealed(any(not place <= UNLOCKED for place in shown.values()))
     compared = Comparison()
 
     servers = dict.fromkeys(key.server for key in states)
@@ -98,7 +96,7 @@ def test_the_users_unlock_opens_no_tool_that_config_denies(bench: Bench) -> None
         with contextlib.suppress(Refused):
             bench.operator.unlock(USER, key.server, [key.tool])
 
-    bench.require(bench.reached(SEALED), "the user lock was not lifted")
+    bench.require(bench.reached(SEALED), "the user lock was not lifted", "no_effect")
     opened = [str(key) for key in denied if not bench.stays_refused(key)]
     assert opened == []
 
@@ -116,7 +114,7 @@ def _lifted(
     states = {key: left[key] for key in accepted}
     free = [key for key, state in states.items() if state.callable]
     if free:
-        bench.require(bench.reached(free[0]), f"the {kind} lock was not lifted")
+        bench.require(bench.reached(free[0]), f"the {kind} lock was not lifted", "no_effect")
         if "refresh" in bench.started.target.capabilities:
             bench.operator.refresh(free[0].server)
     also = {} if free else before

@@ -142,7 +142,7 @@ def test_rejections_and_counts_tell_of_a_lost_reason_that_it_is_unknown(bench: B
     keys = _proven(bench)
     bench.require(not bench.armed.unproven, "a lock had no effect", "no_effect")
     before = {key: masked(bench, bench.refusal(key), key) for key in keys}
-    bench.require(bench.block_alive, "no counts block was seen")
+    bench.expect_block()
     usual = tally(bench.list().servers["yard"])
 
     with bench.operator.undetermined("yard", _names(*LOST)):

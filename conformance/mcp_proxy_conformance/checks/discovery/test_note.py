@@ -111,7 +111,7 @@ def test_the_note_does_not_give_the_locked_tools_away(
     every server; inconclusive if no note was seen.
     """
     answers = {q: a for q, a in owed_everywhere(bench, queries).items() if a.error is None}
-    bench.require(any(answer.note for answer in answers.values()), "no note was seen")
+    bench.require_note(any(answer.note for answer in answers.values()))
 
     given_away = {
         place: words
@@ -132,7 +132,7 @@ def test_the_note_does_not_name_servers(bench: Bench, queries: tuple[str, ...]) 
     Inconclusive if no note was seen, not applicable if callable tools answer every query.
     """
     answers = {q: a for q, a in owed(bench, queries).items() if a.error is None}
-    bench.require(any(answer.note for answer in answers.values()), "no note was seen")
+    bench.require_note(any(answer.note for answer in answers.values()))
 
     names = [server.name for server in bench.world.servers]
     texts = {query: answer.text_without_echo() for query, answer in answers.items()}
@@ -154,7 +154,7 @@ def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> No
     of two lines; inconclusive if no note was seen.
     """
     answers = owed_everywhere(bench, queries)
-    bench.require(any(answer.note for answer in answers.values()), "no note was seen")
+    bench.require_note(any(answer.note for answer in answers.values()))
     answers |= {query: bench.asked(query) for query in (f"{word}\n{word}" for word in queries)}
 
     noted = {query: answer for query, answer in answers.items() if answer.note}
@@ -268,7 +268,7 @@ def test_the_first_answer_after_each_restart_has_its_note(bench: Bench) -> None:
     owing: list[ToolKey] = []
     for restart in ("first", "second"):
         bench.operator.restart()
-        bench.require(bench.ready(FREE), "no tool could be called after the restart")
+        bench.require(bench.ready(FREE), "no tool could be called after the restart", "not_reached")
         bench.settle()
         answer = bench.discover(SHARED)
         if answer.tools:

@@ -32,7 +32,7 @@ def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
     elsewhere, not applicable if callable tools answer every query.
     """
     owed(bench, [bench.tools[sample].word for sample in bench.armed.samples()])
-    bench.require(bench.note_alive, "no note was seen")
+    bench.require_note(bench.note_alive)
 
     answers = {query: bench.asked(query) for query in [*MIXED.queries(), *NOWHERE]}
     undue = {
@@ -54,7 +54,7 @@ def test_a_query_that_matches_nothing_brings_no_note(bench: Bench) -> None:
 
     Inconclusive if no note was seen elsewhere.
     """
-    bench.require(bench.note_alive, "no note was seen")
+    bench.require_note(bench.note_alive)
 
     answers = {query: bench.asked(query) for query in NOWHERE}
     undue = {
@@ -80,7 +80,7 @@ def test_there_is_no_note_as_long_as_a_match_is_callable(bench: Bench) -> None:
     bench.operator.lock(USER, "forge", ["zorvik_list"])
     bench.require(bench.refused(ZORVIK), "the lock had no effect", "no_effect")
     alone = bench.until(lambda: bench.discover("kelmund"), leads_on)
-    bench.require(leads_on(alone), "no note was seen")
+    bench.require_note(leads_on(alone))
 
     assert {beside.query: beside.note} == {beside.query: None}
 
@@ -92,7 +92,7 @@ def test_no_note_stands_beside_the_locked_entries(bench: Bench) -> None:
 
     Inconclusive if no note was seen in answers without the flag.
     """
-    bench.require(bench.note_alive, "no note was seen")
+    bench.require_note(bench.note_alive)
 
     answers = {q: bench.discover(q, include_disabled=True) for q in queries_of(ALONE)}
     noted = {q: answer.note for q, answer in answers.items() if answer.disabled and answer.note}

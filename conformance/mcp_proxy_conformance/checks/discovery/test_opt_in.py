@@ -181,9 +181,9 @@ def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
     The target has the settle time. Inconclusive if it is not ready again, or if no lock is left.
     """
     bench.operator.restart()
-    bench.require(bench.ready(FREE), "no tool could be called after the restart")
+    bench.require(bench.ready(FREE), "no tool could be called after the restart", "not_reached")
     held = [key for key in bench.armed.refused if not bench.call(key).reached]
-    bench.require(held, "no lock was left after the restart")
+    bench.require(held, "no lock was left after the restart", "no_effect")
 
     offered = bench.until(lambda: _listed_by_default(bench, held), lambda listed: not listed)
 
@@ -199,7 +199,7 @@ def test_no_locked_tool_is_listed_while_others_ask_for_them(bench: Bench) -> Non
     nothing.
     """
     words = [bench.tools[key].word for key in bench.armed.samples()]
-    bench.require(words and bench.flag_alive, "the flag revealed no locked tool")
+    bench.require_revealed(words and bench.flag_alive)
     forms = [(word, flag) for word in words * 3 for flag in (True, ABSENT, True, False)]
 
     answers = bench.together([partial(_answer, bench, word, flag) for word, flag in forms])
@@ -275,7 +275,7 @@ def test_a_call_without_the_flag_is_answered_wherever_discovery_is_offered(bench
     callable tool reached its upstream before.
     """
     words = [bench.tools[k].word for k in bench.armed.called if bench.states[k].callable]
-    bench.require(words, "no call of a callable tool reached its upstream")
+    bench.require(words, "no call of a callable tool reached its upstream", "not_reached")
 
     refused = {
         place: error

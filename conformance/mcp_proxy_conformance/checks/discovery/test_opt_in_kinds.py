@@ -109,7 +109,7 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) ->
 
     bench.operator.refresh("forge")
 
-    bench.require(bench.refused(DROPPED), "the lock was gone after the refresh")
+    bench.require(bench.refused(DROPPED), "the lock was gone after the refresh", "no_effect")
     listed = bench.until(lambda: list(bench.revealed("mobel")), lambda keys: DROPPED in keys)
     assert listed == [DROPPED]
 
@@ -126,7 +126,7 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) ->
 
     bench.operator.restart()
 
-    bench.require(bench.ready(KEPT), "no tool could be called after the restart")
+    bench.require(bench.ready(KEPT), "no tool could be called after the restart", "not_reached")
     if bench.call(DROPPED).reached:
         raise NotApplicable("the lock was gone after the restart")
     listed = bench.until(lambda: list(bench.revealed("mobel")), lambda keys: DROPPED in keys)
@@ -190,7 +190,7 @@ def test_a_quarantined_tool_is_still_revealed_after_a_restart(bench: Bench) -> N
     bench.require(bench.refused(OPENED), "the lock had no effect", "no_effect")
     bench.operator.restart()
 
-    bench.require(bench.ready(KEPT), "no tool could be called after the restart")
+    bench.require(bench.ready(KEPT), "no tool could be called after the restart", "not_reached")
     listed = bench.until(lambda: list(bench.revealed(OPENED.tool)), lambda keys: OPENED in keys)
 
     assert listed == [OPENED]
@@ -209,7 +209,7 @@ def test_a_tool_first_met_in_quarantine_is_revealed(bench: Bench) -> None:
     bench.operator.change_upstream(LATE)
     bench.operator.restart()
 
-    bench.require(bench.ready(KEPT), "no tool could be called after the restart")
+    bench.require(bench.ready(KEPT), "no tool could be called after the restart", "not_reached")
     listed = bench.until(
         lambda: [k.tool for k in bench.revealed("fegadu_seal") if "fegadu" in k.tool], bool
     )

@@ -89,10 +89,10 @@ def test_every_way_of_calling_is_refused_as_operator_policy(bench: Bench) -> Non
     denied = bench.locked(config=True)[:1]
     bench.require(denied, "no call of a config-locked tool was refused")
     beside = [k for k in sorted(bench.armed.called) if _free_beside(bench, k, denied[0])]
-    bench.require(beside, "no callable tool of the same server was reached")
+    bench.require(beside, "no callable tool of the same server was reached", "not_reached")
     ways = range(len(bench.surface.calls))
     proven = [way for way in ways if bench.call(beside[0], surface=way).reached]
-    bench.require(proven, "no call surface reached a callable tool")
+    bench.require(proven, "no call surface reached a callable tool", "not_reached")
 
     wrong = {
         (name, f"over call surface {way + 1}"): text

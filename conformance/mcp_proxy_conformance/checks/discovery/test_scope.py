@@ -151,7 +151,7 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
     Inconclusive if no note was seen, or if every query reveals locked tools to the agent.
     """
     view = scoped(bench, agent)
-    bench.require(bench.note_alive, "no note was seen")
+    bench.require_note(bench.note_alive)
     own = [k for k, s in bench.states.items() if k.server in SCOPE.agents[agent] and not s.callable]
     only = [
         query

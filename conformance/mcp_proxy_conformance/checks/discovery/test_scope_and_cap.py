@@ -75,7 +75,7 @@ def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench
     all_own = (len(UPLAND), len(HARBOR))
     both = bench.settled(lambda: (_own_locked(north, UPLAND), _own_locked(south, HARBOR)), all_own)
     bench.operator.unlock(CONFIG, "harbor", [key.tool for key in HARBOR])
-    bench.require(bench.reached(HARBOR[0]), "the locks on harbor were not lifted")
+    bench.require(bench.reached(HARBOR[0]), "the locks on harbor were not lifted", "no_effect")
     alone = (bench.settled(lambda: _own_locked(north, UPLAND), len(UPLAND)), south_alone)
     bench.require(all(alone), "an agent saw none of its own locked tools")
     places = [("agent north", WORD), ("agent south", WORD)]

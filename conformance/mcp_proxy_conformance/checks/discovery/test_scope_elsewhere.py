@@ -196,7 +196,7 @@ def test_no_refusal_names_locked_tools_beyond_the_scope(bench: Bench, agent: str
     """
     view = scoped(bench, agent)
     hidden = [k for k in bench.armed.refused if k.server in beyond(SCOPE, agent)]
-    bench.require(hidden, "no lock beyond the scope took effect")
+    bench.require(hidden, "no lock beyond the scope took effect", "no_effect")
     near = [ToolKey(server, f"{hidden[0].tool[:-1]}x") for server in bench.started.servers]
     ways = range(len(bench.surface.calls))
 

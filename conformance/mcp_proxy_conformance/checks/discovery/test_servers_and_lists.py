@@ -159,7 +159,7 @@ def test_a_locked_namesake_elsewhere_brings_a_server_no_counts(bench: Bench) -> 
     Inconclusive if the lock has no effect, or no counts block was seen.
     """
     bench.require(LOCKED in bench.armed.refused, "the lock had no effect", "no_effect")
-    bench.require(bench.block_alive, "no counts block was seen")
+    bench.expect_block()
 
     has_counts = bench.settled(lambda: bench.list().server("vault").has_counts, expected=False)
 
@@ -216,7 +216,9 @@ def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) 
     The latter is the control: inconclusive unless it is refused and the flag lists it as
     `pending_approval`.
     """
-    bench.require({UNLISTED, PENDING} <= set(bench.armed.refused), "a lock had no effect")
+    bench.require(
+        {UNLISTED, PENDING} <= set(bench.armed.refused), "a lock had no effect", "no_effect"
+    )
     waits = bench.settled(lambda: _status_by_name(bench, PENDING), "pending_approval")
     bench.require(waits == "pending_approval", "no pending tool was revealed")
 

@@ -30,7 +30,7 @@ def test_what_is_revealed_stays_revealed_while_nothing_changes(bench: Bench) -> 
             "callable",
             "absent",
         }
-        bench.require(revealed, "the flag revealed no locked tool")
+        bench.require_revealed(revealed)
 
         time.sleep(bench.started.target.soak_s)
 
@@ -49,16 +49,20 @@ def test_no_call_reaches_a_locked_tool_long_after_its_discovery(bench: Bench) ->
     arrive.
     """
     keys = tuple(bench.armed.refused)
-    bench.require(any(ask(bench, key).disabled for key in keys), "the flag revealed no locked tool")
+    bench.require_revealed(any(ask(bench, key).disabled for key in keys))
     free = [key for key in sorted(bench.armed.called) if bench.states[key].callable]
-    bench.require(free, "no call of a callable tool reached its upstream")
+    bench.require(free, "no call of a callable tool reached its upstream", "not_reached")
 
     time.sleep(bench.started.target.soak_s)
 
     with bench.untouched(*keys):
         for key in keys:
             bench.call(key)
-    bench.require(bench.call(free[0]).reached, "no call of a callable tool reached its upstream")
+    bench.require(
+        bench.call(free[0]).reached,
+        "no call of a callable tool reached its upstream",
+        "not_reached",
+    )
 
 
 def _settled_statuses(bench: Bench) -> dict[tuple[str, str], str]:

@@ -80,7 +80,7 @@ def test_a_tool_with_several_locks_has_the_status_of_the_first(bench: Bench, ser
     }
     if not shown and all(NOWHERE in allowed_statuses(states[key]) for key in proven):
         raise NotApplicable("none of these tools is listed, which their locks allow")
-    bench.require(shown, "the flag revealed none of the locked tools")
+    bench.require_revealed(shown)
 
     compared = Comparison()
     for key, observed in shown.items():
@@ -103,7 +103,7 @@ def test_each_kind_of_lock_has_its_own_status(bench: Bench) -> None:
     }
     for key, answer in every_answer(bench, bench.armed.refused):
         shown[key] |= {answer.status(key)} & _judged_places(bench.states[key])
-    bench.require(any(shown.values()), "the flag revealed none of the locked tools")
+    bench.require_revealed(any(shown.values()))
 
     compared = Comparison()
     for key, observed in shown.items():
@@ -119,9 +119,7 @@ def test_a_tool_with_several_locks_is_listed_once(bench: Bench) -> None:
     Inconclusive if the flag reveals nothing.
     """
     answers = {own_query(bench, key): own_answer(bench, key) for key in bench.states}
-    bench.require(
-        any(answer.disabled for answer in answers.values()), "the flag revealed no locked tool"
-    )
+    bench.require_revealed(any(answer.disabled for answer in answers.values()))
 
     doubles = {
         in_words({"query": query, "include_disabled": True}): doubled
@@ -205,7 +203,7 @@ def test_equal_calls_tell_equal_statuses(bench: Bench) -> None:
     Inconclusive if the flag reveals nothing.
     """
     kinds = {str(bench.states[key]): key for key in sorted(bench.armed.refused)}
-    bench.require(bench.flag_alive and len(kinds) > 1, "the flag revealed no locked tool")
+    bench.require_revealed(bench.flag_alive and len(kinds) > 1)
 
     pairs = {(str(k), ask(bench, k).status(k)) for k in kinds.values() for _ in range(TIMES)}
 
@@ -229,7 +227,7 @@ def test_concurrent_calls_tell_equal_statuses(bench: Bench) -> None:
     answers = bench.together([partial(_statuses, *call) for call in calls], THREADS)
 
     pairs = {place for answer in answers for place in answer}
-    bench.require(pairs, "the flag revealed no locked tool")
+    bench.require_revealed(pairs)
     several = _several(pairs)
     assert several == {}
 

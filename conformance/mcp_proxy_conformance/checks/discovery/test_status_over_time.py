@@ -95,10 +95,7 @@ def test_a_status_comes_and_goes_with_its_lock(bench: Bench) -> None:
 
     cycles = {kind: _cycle(bench, kind, *setup) for kind, setup in kinds.items()}
 
-    bench.require(
-        any(not locked <= UNLOCKED for locked, _ in cycles.values()),
-        "the flag revealed no locked tool",
-    )
+    bench.require_revealed(any(not locked <= UNLOCKED for locked, _ in cycles.values()))
     stale = {
         place: shown
         for kind, cycle in cycles.items()
@@ -118,16 +115,18 @@ def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Be
     the flag does not reveal the tool.
     """
     bench.operator.unlock("approval", "yard", [SEND.tool])
-    bench.require(bench.reached(SEND), "the tool could not be called after its first approval")
+    bench.require(
+        bench.reached(SEND), "the tool could not be called after its first approval", "not_reached"
+    )
 
-    bench.require(_change_until_refused(bench, SEND), "the changed tool was not refused")
+    bench.require(
+        _change_until_refused(bench, SEND), "the changed tool was not refused", "no_effect"
+    )
     locked = _settled_places(bench, SEND, allowed_statuses(ToolState(approval="changed")))
     bench.operator.unlock("approval", "yard", [SEND.tool])
     unlocked = _places_after_unlock(bench, SEND)
 
-    bench.require(
-        not locked <= UNLOCKED or "callable" in locked, "the flag revealed no locked tool"
-    )
+    bench.require_revealed(not locked <= UNLOCKED or "callable" in locked)
     stale = _stale(SEND, ("text changed", "text approved"), (locked, unlocked))
     assert stale == {}
 
@@ -148,9 +147,9 @@ def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
         bench.settle()
         statuses[kind] = bench.discover("mobel", include_disabled=True).status(DROP)
         bench.operator.unlock(kind, "forge", [DROP.tool])
-        bench.require(bench.reached(DROP), f"the second {kind} lock was not lifted")
+        bench.require(bench.reached(DROP), f"the second {kind} lock was not lifted", "no_effect")
 
-    bench.require(set(statuses.values()) != {"absent"}, "the flag revealed no locked tool")
+    bench.require_revealed(set(statuses.values()) != {"absent"})
     stale = {
         (str(DROP), f"second {kind} lock set"): status
         for kind, status in statuses.items()
@@ -172,7 +171,7 @@ def test_a_lock_lifted_after_a_restart_is_told_no_more(bench: Bench) -> None:
         set(locks.values()) <= set(bench.armed.refused), "a lock had no effect", "no_effect"
     )
     bench.operator.restart()
-    bench.require(bench.ready(LIST), "no tool could be called after the restart")
+    bench.require(bench.ready(LIST), "no tool could be called after the restart", "not_reached")
 
     for kind, key in locks.items():
         bench.operator.unlock(kind, key.server, [key.tool])
@@ -225,7 +224,9 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     _refresh(bench)
 
     bench.require(
-        bench.reached(OPENED) and bench.reached(PEEK), "a tool that came back could not be called"
+        bench.reached(OPENED) and bench.reached(PEEK),
+        "a tool that came back could not be called",
+        "not_reached",
     )
     locked = {k: s for k, s in states.items() if _compare_returned(bench, compared, k, s)}
     if is_counted:
@@ -270,7 +271,7 @@ def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> N
         bench.operator.lock(kind, "forge", [DROP.tool])
         bench.require(bench.refused(DROP), f"the {kind} lock had no effect", "no_effect")
         bench.operator.unlock(kind, "forge", [DROP.tool])
-        bench.require(bench.reached(DROP), f"the {kind} lock was not lifted")
+        bench.require(bench.reached(DROP), f"the {kind} lock was not lifted", "no_effect")
         if (shown := _settled_places(bench, DROP, {"callable"})) != {"callable"}:
             stale[str(DROP), f"{kind} lock lifted"] = sorted(shown)
 
@@ -286,15 +287,13 @@ def test_a_status_outlives_a_restart(bench: Bench) -> None:
     afterwards, or no lock is left.
     """
     before = {key: places(bench, key) for key in bench.armed.refused}
-    bench.require(
-        any(not shown <= UNLOCKED for shown in before.values()), "the flag revealed no locked tool"
-    )
+    bench.require_revealed(any(not shown <= UNLOCKED for shown in before.values()))
 
     bench.operator.restart()
-    bench.require(bench.reached(LIST), "no tool could be called after the restart")
+    bench.require(bench.reached(LIST), "no tool could be called after the restart", "not_reached")
 
     refused = {key: shown for key, shown in before.items() if not bench.call(key).reached}
-    bench.require(refused, "no lock was left after the restart")
+    bench.require(refused, "no lock was left after the restart", "no_effect")
     after = bench.settled(lambda: {key: places(bench, key) for key in refused}, refused)
     assert after == refused
 
@@ -451,7 +450,7 @@ def _places_after_unlock(bench: Bench, key: ToolKey) -> frozenset[str]:
     Places are `callable` and `absent`, or statuses that have not gone within the settle time.
     Inconclusive if no call reaches it.
     """
-    bench.require(bench.reached(key), "the lock was not lifted")
+    bench.require(bench.reached(key), "the lock was not lifted", "no_effect")
     if "refresh" in bench.started.target.capabilities:
         bench.operator.refresh(key.server)
     return _settled_places(bench, key, UNLOCKED)

@@ -73,7 +73,9 @@ def test_switching_a_quarantined_server_off_tells_no_withheld_text(bench: Bench)
     bench.require(bench.refused(ToolKey("vault", "tamupo_open")), "no quarantine", "no_effect")
     bench.operator.change_upstream(LATE)
     bench.operator.restart()
-    bench.require(bench.ready(ToolKey("forge", "zorvik_list")), "nothing could be called again")
+    bench.require(
+        bench.ready(ToolKey("forge", "zorvik_list")), "nothing could be called again", "not_reached"
+    )
     if not bench.until(lambda: bench.revealed("fegadu_seal"), bool):
         raise NotApplicable("a tool first met in quarantine is not revealed")
 

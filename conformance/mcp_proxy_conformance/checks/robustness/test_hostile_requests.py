@@ -100,7 +100,11 @@ def test_a_call_of_what_is_not_there_breaks_nothing(bench: Bench) -> None:
     None of them reaches a locked tool. Inconclusive if the real call does not arrive
     beforehand.
     """
-    bench.require(bench.call(ORDINARY).reached, f"a call of {ORDINARY} does not reach its upstream")
+    bench.require(
+        bench.call(ORDINARY).reached,
+        f"a call of {ORDINARY} does not reach its upstream",
+        "not_reached",
+    )
 
     template = bench.surface.calls[0]
     keys = {

@@ -38,7 +38,11 @@ def test_strange_tools_cost_their_neighbours_nothing(bench: Bench) -> None:
     Inconclusive if ordinary tools are lost in a second world without strange ones as well, or
     if an ordinary call or lock does not work.
     """
-    bench.require(bench.call(ORDINARY).reached, f"a call of {ORDINARY} does not reach its upstream")
+    bench.require(
+        bench.call(ORDINARY).reached,
+        f"a call of {ORDINARY} does not reach its upstream",
+        "not_reached",
+    )
     due = {ORDINARY: "callable", NEIGHBOUR: "callable"}
     if LOCKED not in bench.armed.skipped:  # a target without such a lock lists none
         bench.require(bench.refused(LOCKED), f"the lock of {LOCKED} had no effect", "no_effect")
