@@ -244,7 +244,6 @@ class Bench:
         return self._client(endpoint).request(method, params)
 
     def _client(self, endpoint: str) -> Conversation:
-        """Return the conversation with `endpoint`, or the bench's own, as the bench's agent."""
         return self.started.conversation(self.agent, endpoint or self.endpoint, self.wire)
 
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
@@ -470,7 +469,6 @@ class Bench:
         )
 
     def _sample_words(self) -> Iterator[str]:
-        """Yield the word, or the name if it has none, of each sampled locked tool."""
         return (self.tools[k].word or k.tool for k in self.armed.samples())
 
     def _seen(self, what: str, look: Callable[[], bool]) -> bool:

@@ -76,11 +76,7 @@ def shut(bench: Bench) -> tuple[str, ...]:
     """
     locks = ({"quarantined": True}, {"server_off": True}, {"quarantined": True, "server_off": True})
     proven = {key.server for lock in locks for key in bench.locked(**lock)} - bench.armed.doubtful
-    return tuple(
-        server.name
-        for server in bench.world.servers
-        if server.name in proven - bench.armed.doubtful
-    )
+    return tuple(server.name for server in bench.world.servers if server.name in proven)
 
 
 def of_users(states: Iterable[ToolState]) -> dict[str, int]:

@@ -299,7 +299,6 @@ def _not_capped_lower(then: Then, answer: Answer, bench: Bench) -> None:
 
 
 def _wanted(then: Then) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """Return (tool, places that it may have) for each locked tool that a case names."""
     return (then.disabled or {}).items()
 
 
@@ -360,20 +359,16 @@ def _expect_revealing(bench: Bench, query: str) -> None:
 
 
 def _as_admin(bench: Bench) -> Bench:
-    """Return the bench if it is the administrator's, else such a one at the default endpoint."""
     return bench if bench.agent is None else Bench(bench.started, bench.armed)
 
 
 def _expect_proven(bench: Bench, tool: ToolKey) -> None:
-    """Raise unless the tool is there, with each of its locks proven."""
-    if why := bench.armed.skipped.get(tool):
+    if why := bench.armed.skipped.get(tool) or bench.armed.unproven.get(tool):
         raise why.error(tool)
     if tool not in bench.states:
         raise NotApplicable(
             f"{tool} needs a capability that the target does not declare", cause="not_declared"
         )
-    if why := bench.armed.unproven.get(tool):
-        raise why.error(tool)
 
 
 def _tools(
@@ -458,10 +453,6 @@ def _texts(then: Then, answer: Answer, bench: Bench, compared: Comparison, *, fl
 
 
 def _only_beyond(bench: Bench, query: str, more: set[str]) -> bool:
-    """Whether a surplus key (`more`) of an agent's map is the status of a match beyond its scope.
-
-    False for the administrator.
-    """
     if bench.agent is None or not more:
         return False
     revealed = _as_admin(bench).revealed(query, limit=SHOW_LIMIT)
@@ -559,11 +550,9 @@ def _compare_listing(case: Case, bench: Bench) -> Comparison:
     named = [(server.name, server.members) for server in listing.servers.values()]
     _members(case, {"servers": named}, compared)
     for server, wanted in (case.then.counts or {}).items():
-        for tool, why in bench.armed.skipped.items():
+        for tool, why in (*bench.armed.skipped.items(), *bench.armed.unproven.items()):
             if tool.server == server:
                 raise why.error(tool)
-        for tool in bench.armed.unproven:
-            bench.require(tool.server != server, f"a lock on {server} was not proven: {tool}")
         own = [state for tool, state in bench.states.items() if tool.server == server]
         if wanted is not None and all(state.callable for state in own):
             raise NotApplicable(f"no declared capability locks a tool of {server}")
@@ -582,7 +571,6 @@ def _compare_listing(case: Case, bench: Bench) -> Comparison:
 def _block(
     entry: ServerEntry, wanted: Mapping[str, Any], bench: Bench, compared: Comparison
 ) -> None:
-    """Compare a server's counts with those wanted: present, integers, each tool once, no zeros."""
     block = entry.counts if isinstance(entry.counts, dict) else {}
     compared.truth(f"counts of {entry.name}", entry.counts, holds=bool(block),
                    allowed="a block of counts", breaks=["FR-010.block"])  # fmt: skip
@@ -704,7 +692,6 @@ def _own_rejections(bench: Bench, status: str) -> list[str]:
 
 
 def _pointer(called: Called, bench: Bench, compared: Comparison) -> None:
-    """Compare whether a refusal names the flag or the discovery tool."""
     words = (FLAG, bench.surface.discovery_tool)
     points = any(word in called.text for word in words)
     compared.truth(f"rejection of {called.key}", called.text, holds=points,

@@ -117,7 +117,6 @@ def _occurrences(affected: list[Result], report: Report, columns: int) -> list[L
 
 
 def _further_reasons(reasons: int) -> list[Line]:
-    """Return lines that count the reasons beyond twelve; [] without such."""
     rest = reasons - MOST
     more = counted(rest, "more reason", "more reasons")
     return [Line(f"... and {more}, in the report"), Line()] if rest > 0 else []
@@ -179,7 +178,6 @@ def render(
 
 
 def _is_single(report: Report) -> bool:
-    """Whether the causes cover no more than one failed or open result."""
     names = {name for cause in report.causes for name in (*cause.results, *cause.open_results)}
     return len(names) <= 1
 

@@ -325,7 +325,6 @@ def _cited(finding: Finding, messages: Collection[str]) -> Finding:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return (device, inode) of a folder; None if it does not exist."""
     with suppress(FileNotFoundError):
         status = folder.stat()
         return status.st_dev, status.st_ino
@@ -333,5 +332,4 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def _level(clause_id: str) -> Level:
-    """Return the clause's level: required or advisory."""
     return catalogue().clause(clause_id).level

@@ -1,4 +1,4 @@
-"""Controls that lack a feature or do not declare it: no clause about it may pass on them."""
+"""Controls that lack a feature: no clause about it may pass on them."""
 
 from __future__ import annotations
 
@@ -159,32 +159,12 @@ REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
 """Subjects to remove, each with the clauses of which nothing can be observed without it."""
 
 
-def undeclared(word: str) -> Target:
-    """Return the unchanged reference with all capabilities declared but `word`."""
-    return replace(target(), capabilities=CAPABILITIES - {word})
-
-
 def _none_passes(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
     """Return the `misses` of a Control on which none of these clauses may pass.
 
     It names those that do; empty if none does.
     """
     return lambda verdicts: unobserved(clauses.intersection(verdicts.clauses_passed))
-
-
-def _none_applies(clauses: frozenset[str]) -> Callable[[Verdicts], str]:
-    """Return the `misses` of a Control on which each of these clauses must be not applicable."""
-
-    def misses(verdicts: Verdicts) -> str:
-        """Return which clauses are not `not_applicable`; empty if all are."""
-        other = sorted(clause for clause in clauses if verdicts.clauses[clause] != "not_applicable")
-        return (
-            f"clauses apply although their capability is not declared: {', '.join(other)}"
-            if other
-            else ""
-        )
-
-    return misses
 
 
 def _slug(subject: str) -> str:
@@ -207,21 +187,5 @@ def _without(subject: str) -> Control:
     )
 
 
-def _undeclared(word: str) -> Control:
-    """Return the Control of the reference that does not declare the capability `word`.
-
-    The discovery clauses that need it must be not applicable.
-    """
-    clauses = frozenset(clause.id for clause in OF_DISCOVERY if word in clause.capability)
-    return Control(
-        id=f"without-declaring-{word}",
-        text=f"The reference, declared without the capability {word}.",
-        target=lambda: undeclared(word),
-        misses=_none_applies(clauses),
-        clauses=clauses,
-    )
-
-
-WORDS = sorted({word for clause in OF_DISCOVERY for word in clause.capability})
-REMOVALS = (*map(_without, REMOVED), *map(_undeclared, WORDS))
-"""The controls that take a subject away, or the declaration of a capability."""
+REMOVALS = tuple(map(_without, REMOVED))
+"""The controls that take a subject away."""

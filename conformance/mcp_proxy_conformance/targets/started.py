@@ -197,7 +197,6 @@ class Started:
         return self.adapter.start(self.world, places, self.folder / "target")
 
     def _expect_open(self) -> None:
-        """Raise AdapterError if the target was closed by now."""
         if self._closed:
             raise AdapterError("the target was closed while it started")
 
@@ -334,7 +333,6 @@ class Started:
         self.moved(access)
 
     def _expect_declared(self, word: str) -> None:
-        """Raise NotDeclared unless the target declares that capability."""
         if word not in self.target.capabilities:
             raise NotDeclared(f"{word} is not declared")
 

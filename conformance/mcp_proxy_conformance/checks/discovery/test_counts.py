@@ -266,10 +266,6 @@ def test_the_view_of_one_server_shows_the_block_of_the_listing(bench: Bench) -> 
 
 
 def _servers_off(bench: Bench) -> list[str]:
-    """Return the servers that are off, all locks proven; inconclusive if there are none.
-
-    Servers that are only quarantined, which refuse calls too, are left out.
-    """
     off = {key.server for key in bench.locked(server_off=True)}
     servers = [name for name in shut(bench) if name in off]
     bench.require(servers, "no call of a switched-off server's tool was refused")

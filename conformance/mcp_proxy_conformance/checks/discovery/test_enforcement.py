@@ -243,7 +243,6 @@ def test_refused_calls_approve_no_changed_tool(bench: Bench) -> None:
 
 
 def _status_by_name(bench: Bench, key: ToolKey) -> str:
-    """Return the status of the tool in a flagged answer to its exact name."""
     return bench.discover(key.tool, include_disabled=True).status(key)
 
 
@@ -278,7 +277,6 @@ def _one_a_kind(bench: Bench) -> tuple[ToolKey, ...]:
 
 
 def _free_tools(bench: Bench) -> list[ToolKey]:
-    """Return the callable tools that a call has reached before the checks."""
     return [key for key in sorted(bench.armed.called) if bench.states[key].callable]
 
 
@@ -309,7 +307,6 @@ def _counts(bench: Bench) -> dict[str, Any]:
 
 
 def _status(bench: Bench, key: ToolKey) -> str:
-    """Ask for the tool by its own query, with the flag; return its status in the answer."""
     return ask(bench, key).status(key)
 
 

@@ -71,7 +71,6 @@ PLANTED = {CHANGED: "quibrandol", UNLISTED: "fezzimura"}
 
 
 def _names(*keys: ToolKey) -> tuple[str, ...]:
-    """Return the names of these tools without their servers."""
     return tuple(key.tool for key in keys)
 
 

@@ -310,7 +310,6 @@ def _locked_named_in(bench: Bench, answer: Answer) -> int:
 
 
 def _callables(bench: Bench, query: str, flag: object, limit: object = ABSENT) -> Named:
-    """Make a discovery call with this flag and limit; return its callable tools in order."""
     return _named(bench.discover(query, include_disabled=flag, limit=limit))
 
 
@@ -326,7 +325,6 @@ def _in_words(query: str, limit: int, flag: object) -> str:
 
 
 def _holds_both(bench: Bench, query: str) -> bool:
-    """Whether the flagged answer to the query lists callable and locked tools."""
     answer = bench.discover(query, include_disabled=True)
     return bool(answer.tools and answer.disabled)
 

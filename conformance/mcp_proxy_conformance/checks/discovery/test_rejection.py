@@ -307,10 +307,8 @@ def _callers(bench: Bench, denied: ToolKey) -> dict[str, tuple[Bench, int]]:
 
 
 def _free_beside(bench: Bench, key: ToolKey, other: ToolKey) -> bool:
-    """Whether the tool is callable, and on the same server as the other one."""
     return key.server == other.server and bench.states[key].callable
 
 
 def _points(bench: Bench, text: str) -> bool:
-    """Whether the text names the flag or the discovery tool."""
     return FLAG in text or bench.surface.discovery_tool in text

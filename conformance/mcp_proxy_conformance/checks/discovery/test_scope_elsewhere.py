@@ -174,13 +174,11 @@ def test_who_listed_before_moves_no_listing(bench: Bench) -> None:
 
 
 def _lay(bench: Bench, kind: LockKind, key: ToolKey) -> None:
-    """Lay a lock on the tool; inconclusive if it has no effect."""
     bench.operator.lock(kind, key.server, [key.tool])
     bench.require(bench.refused(key), "a lock had no effect", "no_effect")
 
 
 def _counted(bench: Bench) -> set[str]:
-    """Return the servers at which the listing has counts."""
     listing = bench.list()
     return {name for name in listing.servers if listing.counts(name)}
 
@@ -289,7 +287,6 @@ def _locked_names(bench: Bench, agent: str, text: str, named: str) -> list[str]:
 
 
 def _require_applicable(condition: object, reason: str) -> None:
-    """Raise NotApplicable for this reason unless the condition is met."""
     if not condition:
         raise NotApplicable(reason)
 

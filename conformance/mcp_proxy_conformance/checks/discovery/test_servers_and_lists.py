@@ -245,12 +245,10 @@ def _listed_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKe
 
 
 def _status_by_name(bench: Bench, key: ToolKey) -> str:
-    """Return the tool's status in a flagged answer to its name."""
     return bench.discover(key.tool, include_disabled=True).status(key)
 
 
 def _answer_by_word(bench: Bench, key: ToolKey) -> Answer:
-    """Return the flagged answer to the tool's own word."""
     return bench.discover(bench.tools[key].word, include_disabled=True)
 
 

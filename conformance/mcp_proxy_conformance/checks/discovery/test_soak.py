@@ -72,6 +72,5 @@ def _settled_statuses(bench: Bench) -> dict[tuple[str, str], str]:
 
 
 def _statuses(bench: Bench) -> dict[tuple[str, str], str]:
-    """Map (tool, stage) to the tool's status in a flagged answer to its own query."""
     stage_name = f"stage {bench.world.id}"
     return {(str(key), stage_name): ask(bench, key).status(key) for key in bench.states}

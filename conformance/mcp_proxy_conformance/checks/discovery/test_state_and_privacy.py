@@ -217,6 +217,5 @@ def _growth(bench: Bench, opened: Opened, flag: dict[str, bool]) -> int:
 
 
 def _counted(bench: Bench, flag: Any, *, query: str = "tarnix") -> int:
-    """Make one call with that form of the flag; return the counter after it."""
     bench.discover(query, include_disabled=flag)
     return bench.operator.adapter.counter()

@@ -326,7 +326,6 @@ def _stale(
 
 
 def _refresh(bench: Bench) -> None:
-    """Refresh the servers forge, barn and shed."""
     for name in (*OFFERED, LENT.server):
         bench.operator.refresh(name)
 

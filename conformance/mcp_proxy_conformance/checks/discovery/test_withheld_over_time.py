@@ -133,7 +133,6 @@ def _repeats(
 
 
 def _entry(bench: Bench, query: str, key: ToolKey) -> Entry | None:
-    """Return the tool's locked entry in the flagged answer to a query; None without one."""
     answer = bench.discover(query, include_disabled=True)
     return next((entry for entry in answer.disabled if entry.key == key), None)
 
@@ -144,5 +143,4 @@ def _description(bench: Bench, key: ToolKey) -> str:
 
 
 def _text(entry: Entry | None) -> str:
-    """Return the entry's description, stripped; "" without an entry or a description."""
     return (entry.description or "").strip() if entry is not None else ""
