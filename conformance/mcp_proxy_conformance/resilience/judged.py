@@ -31,7 +31,7 @@ from mcp_proxy_conformance.resilience.loader_target import are_tools_of
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.met import blames_of, is_unasked
 from mcp_proxy_conformance.resilience.unanswered import is_healthy, waits_at
-from mcp_proxy_conformance.resilience.walk import STATUSES, Reads
+from mcp_proxy_conformance.resilience.walk import STATUSES, Reads, walk
 from mcp_proxy_conformance.resilience.warnings import warnings
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open, about
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
@@ -115,17 +115,17 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
     for server in case.given.servers:
         expected = case.then[server.server_id]
         outcome = load.loaded.outcome(server.server_id)
-        _status(compared, load, server, load_of=load_of, says=says, apart=apart)
+        is_own = _status(compared, load, server, load_of=load_of, says=says, apart=apart)
         if outcome is None:
             continue
-        if apart:
+        if apart and is_own:
             _attempts(compared, load, server, expected, says)
         _claims(compared, load, outcome, says)
         _tools(compared, load, outcome, expected, says)
         _error(compared, load, outcome)
     _secrets(compared, load)
     _shared(compared, load)
-    _traffic(compared, load, load_of)
+    _traffic(compared, load, load_of, says)
     if says.warns:
         warnings(compared, load)
     for name, expected in (case.again or {}).items():
@@ -185,11 +185,12 @@ def _statuses(compared: Comparison, load: Load, says: Says) -> None:
 def _status(
     compared: Comparison, load: Load, server: LoadServer,
     *, load_of: LoadOf, says: Says, apart: bool,
-) -> None:  # fmt: skip
+) -> bool:  # fmt: skip
     """Add to `compared` whether the status of a server is one that its own behaviour allows.
 
     Nothing is added where another check judges the clause that it breaks, such as O2.word, or where
-    the loader did not meet the failure.
+    the loader did not meet the failure. Return whether the server ended by its own behaviour: False
+    if its status breaks I1.isolated, so that its attempts show nothing.
     """
     name, case = server.server_id, load.case
     expected = case.then[name]
@@ -197,18 +198,19 @@ def _status(
     status = status_of(outcome, classifies=says.classifies)
     due = allowed(expected, classifies=says.classifies)
     if outcome is not None and says.classifies and outcome.status not in STATUSES:
-        return  # O2.word reports it
+        return True  # O2.word reports it
     if is_unasked(load, server):
-        return  # its failure was not met
+        return True  # its failure was not met
     breaks: Iterable[str] = ()
     if status not in due:
         breaks = _broken_by_status(load, server, status, load_of, says, apart=apart)
         if not breaks:
-            return  # another check judges the clause that it breaks
+            return True  # another check judges the clause that it breaks
     shows = _isolation(load, says)
     shows += _shown_by_status(case, server, status, says) if apart else []
     compared.one_of(f"status of {name}", _shown_status(outcome, says), due,
                     breaks=breaks, shows=shows)  # fmt: skip
+    return "I1.isolated" not in breaks
 
 
 def _shown_status(outcome: ServerOutcome | None, says: Says) -> str | None:
@@ -221,9 +223,10 @@ def _broken_by_status(
 ) -> list[str]:
     """Return the clauses that this disallowed status of a server breaks.
 
-    One that differs from its status in a comparable load breaks the clause about that; others
-    break those about what the server did; unless the servers' outcomes are independent (`apart`),
-    only those of any failure. `says` is what the loader declares. A missing outcome breaks none.
+    One that differs from its status in a comparable load breaks the clause about that, and one that
+    is as allowed alone but not beside a failure I1.isolated; others break those about what the
+    server did; unless the servers' outcomes are independent (`apart`), only those of any failure.
+    `says` is what the loader declares. A missing outcome breaks none.
     """
     case = load.case
     compares = [c for c in ("I1.isolated", "I3.order", "N1.request-text") if c in case.clauses]
@@ -233,7 +236,17 @@ def _broken_by_status(
     if broken or load.loaded.outcome(server.server_id) is None:
         return broken
     blamed = _of_topic("status", load, server, status=status, says=says, known=OF_STATUS)
+    if blamed and apart and _is_beside_failure(load, server):
+        due = allowed(case.then[server.server_id], classifies=says.classifies)
+        if _status_in("I1.isolated", load, server, load_of, says) in due:
+            return ["I1.isolated"]
     return [clause for clause in blamed if apart or clause in OF_ANY_FAILURE]
+
+
+def _is_beside_failure(load: Load, server: LoadServer) -> bool:
+    """Whether another server of the load, or a control, is reported as failed."""
+    outcomes = load.loaded.answer.outcomes
+    return any(o.status != "available" for o in outcomes if o.server_id != server.server_id)
 
 
 def _of_topic(
@@ -515,20 +528,28 @@ def _is_unused(load: Load, server: LoadServer) -> bool:
     return bool(requests) and not held and not server.userinfo
 
 
-def _traffic(compared: Comparison, load: Load, load_of: LoadOf) -> None:
-    """Add to `compared` whether a malformed connection adds attempts at the other servers.
+def _traffic(compared: Comparison, load: Load, load_of: LoadOf, says: Says) -> None:
+    """Add to `compared` whether a malformed connection causes attempts at the other servers.
 
-    They are compared with a load without it, which `load_of` makes. Nothing is added if no
-    connection of the case is malformed.
+    Those are attempts at a server beyond all that its script allows, which it does not get in a
+    load without that connection. Nothing is added for a server that did not end in both loads as
+    its script allows: another fault, such as of isolation, explains its attempts.
     """
     if (without := without_malformed(load.case)) is None:
         return
     twin = load_of(without)
-    for name, attempts in load.attempts.items():
-        usual = twin.attempts.get(name)
-        if attempts is not None and usual is not None:
+    for server in without.servers():
+        name, ends = server.server_id, walk(server, load.case.given.max_attempts, reads=says.reads)
+        due = allowed(Expected(status=tuple(ends.statuses)), classifies=says.classifies)
+        statuses = {status_of(each.loaded.outcome(name), classifies=says.classifies)
+                    for each in (load, twin)}  # fmt: skip
+        attempts, usual = load.attempts.get(name), twin.attempts.get(name)
+        if attempts is None or usual is None or ends.attempts is None:
+            continue
+        low, high = ends.attempts
+        if statuses <= {*due} and low <= min(attempts, usual) and usual <= high:
             compared.truth(f"attempts at {name} beside a malformed connection", attempts,
-                           holds=attempts <= usual, allowed=f"at most {usual}, as without it",
+                           holds=attempts <= high, allowed=f"at most {high}; {usual} without it",
                            breaks=["P4.no-traffic"])  # fmt: skip
 
 

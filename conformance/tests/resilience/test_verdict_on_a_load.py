@@ -187,3 +187,22 @@ def test_a_loader_that_warns_of_nobody_settles_nothing(tmp_path: Path) -> None:
     )
 
     assert verdicts(tmp_path, silent, "W1.lines", confirm=False) == {"inconclusive"}
+
+
+@pytest.mark.proof
+def test_who_ends_all_loads_at_one_failure_is_convicted_of_that_alone(tmp_path: Path) -> None:
+    """A loader whose first failure ends all other loads fails I1.isolated, and nothing else.
+
+    The others then get fewer attempts and other statuses than without that failure.
+    """
+    mutant = next(each for each in load_mutants() if each.id == "one-failure-ends-all")
+    checks = (
+        "test_every_server_has_one_outcome_of_the_right_form",
+        "test_warnings_tell_the_classes_apart",
+        "test_what_the_text_does_not_name_is_told_alike_twice",
+    )
+    target = embedded_target(mutant, ["attempts"], patience=0.5)
+
+    clauses = tried(trial(target, Selection(checks=checks), profile="resilience"), tmp_path).clauses
+
+    assert [name for name, verdict in clauses.items() if verdict == "fail"] == ["I1.isolated"]

@@ -339,6 +339,50 @@ def test_one_breach_that_does_not_come_again_is_a_lapse_and_two_are_not(
     assert bool(compared.observed) is not is_open
 
 
+@pytest.mark.parametrize("isolates", [True, False])
+def test_attempts_that_only_other_servers_change_are_blamed_on_isolation_if_it_is_broken(
+    tmp_path: Path, *, isolates: bool
+) -> None:
+    """A number of attempts that is wrong only beside other servers counts if the loader isolates.
+
+    Else its clause is open, as the breach of I1.isolated explains it.
+    """
+    clauses: tuple[str, ...] = ("T1.retried",)
+    finding = Finding(path="attempts", clauses=clauses, allowed=2, observed=1)
+
+    class Swayed(GeneratedLoads):
+        """Loads of several servers break the law of attempts and, maybe, that of isolation."""
+
+        def tried(self, law: str, examples: Sequence[LoadCase]) -> list[Tried[LoadCase]]:
+            """Return a trial of each load, without making it."""
+            return [self._of_law(law, example) for example in examples]
+
+        def seen_again(self, law: str, example: LoadCase) -> list[Tried[LoadCase]]:
+            """Return two trials that are like the first one."""
+            return [self._of_law(law, example)] * 2
+
+        def _of_law(self, law: str, example: LoadCase) -> Tried[LoadCase]:
+            breaks = len(example.given.servers) > 1 and not (isolates and law == "isolation")
+            found = {("attempts", clauses): finding} if breaks else {}
+            return Tried(example=example, found=found, observed=Counter(), broken=clauses[:breaks])
+
+        def written(self, law: str, tried: Tried[LoadCase], *, in_time: bool) -> list[str]:
+            """Write nothing."""
+            del law, tried, in_time
+            return []
+
+    loads = Loads(embedded_target(changed("as-it-is")).loader, tmp_path)
+    laws = Laws(Swayed(loads, Declared(reads=Reads()), examples=0, seed=0, out=tmp_path))
+    try:
+        compared = laws.compared("attempts")
+    finally:
+        laws.close()
+        loads.close()
+
+    assert compared.findings == ([finding] if isolates else [])
+    assert [left.clauses for left in compared.open] == ([] if isolates else [clauses])
+
+
 def test_a_check_cites_what_its_law_can_convict_of() -> None:
     """Each check of load laws cites exactly the clauses of one law, and each law has a check.
 

@@ -342,7 +342,7 @@ LAWS: dict[str, LoadLaw] = {
     "attempts": LoadLaw(
         clauses=("T1.retried", "T2.retried", "T3.retried", "T4.retried", "P3.once", "D1.once",
                  "D2.once", "O5.bounded", "R1.once", "R2.heals", "R4.stops"),
-        judge=_by_the_table("attempts"),
+        judge=_by_the_table("attempts"), of_one=True,
     ),
     "claims": LoadLaw(clauses=("O6.claimed",), judge=_claims),
     "outcomes": LoadLaw(

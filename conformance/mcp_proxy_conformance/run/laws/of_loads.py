@@ -124,8 +124,13 @@ class GeneratedLoads(Examples[LoadCase]):
         return LAWS[law].of_one
 
     def elsewhere(self, law: str, example: LoadCase) -> str:
-        """Return a reason if a law on single servers broke in a load of several; else empty."""
+        """Return a reason if a law on single servers broke in a load of several; else empty.
+
+        It counts if the loader isolates servers, so that nothing else explains it.
+        """
         if not LAWS[law].of_one or len(example.given.servers) == 1:
+            return ""
+        if not any(tried.found for tried in self.tried_on_all("isolation")):
             return ""
         return f"seen only next to other servers, see I1.isolated: {self.in_words(example)}"
 

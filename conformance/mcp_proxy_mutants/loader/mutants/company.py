@@ -97,6 +97,32 @@ async def _hurried(loads: Loads) -> list[Outcome]:
     return [task.result() for task in tasks if not task.cancelled()]
 
 
+async def _until_one_fails(loads: Loads) -> list[Outcome]:
+    """Load all servers at once; at the first failure cancel the other loads, and return it alone.
+
+    A failure before anything was sent, as of an unusable connection, cancels nothing.
+    """
+    tasks = [asyncio.ensure_future(run()) for run in loads]
+    await asyncio.sleep(0)
+    if not any(task.done() for task in tasks):
+        for ended in asyncio.as_completed(tasks):
+            if (outcome := await ended).status == "available":
+                continue
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            return [outcome]
+    return list(await asyncio.gather(*tasks))
+
+
+def _failure_of_all(answer: Json, request: Json) -> Json:
+    """Return the answer; the failure that ended the load, if any, is the outcome of all servers."""
+    outcomes, ids = answer["outcomes"], [server["server_id"] for server in request["servers"]]
+    if len(outcomes) == 1 and outcomes[0]["status"] != "available":
+        outcomes = [outcomes[0] | {"server_id": name} for name in ids]
+    return answer | {"outcomes": outcomes}
+
+
 def _breaker(key: Callable[[Connection], str]) -> Fresh:
     """Return a fresh hook `attempt`: after a failure, all servers with the same `key` fail unasked.
 
@@ -217,6 +243,9 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 "I1.isolated", together=_all_when(lambda o: o.status == "denied", "denied")),
     load_mutant("one-failure-fails-all", "One failure fails the whole load.",
                 "I1.isolated", together=_all_when(lambda o: o.status != "available", "permanent")),
+    load_mutant("one-failure-ends-all",
+                "The first failure of a server ends all other loads, which fail as it did.",
+                "I1.isolated", "I3.order", together=_until_one_fails, edit=_failure_of_all),
     load_mutant("one-unknown-name-fails-all",
                 "One host name that does not resolve fails the whole load.",
                 "I1.isolated",
@@ -248,7 +277,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("last-may-pass", "A failure of the last server is reported as transient.",
                 "I3.order", "I1.isolated", together=together(_the_last)),
     load_mutant("a-few-at-most", "Servers beyond the first six are reported as transient.",
-                "O3.loaded", "R1.once", together=together(_a_few)),
+                "O3.loaded", "R1.once", "I1.isolated", together=together(_a_few)),
     load_mutant("a-few-in-all", "Servers beyond the first six have no outcome.",
                 "O1.one-each", together=together(lambda outcomes: outcomes[:FEW])),
     load_mutant("the-first-done-ends-all",
