@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import msgspec
@@ -33,6 +34,7 @@ from mcp_proxy_conformance.resilience.met import blames_of, is_unasked
 from mcp_proxy_conformance.resilience.unanswered import is_healthy, waits_at
 from mcp_proxy_conformance.resilience.walk import STATUSES, Reads, walk
 from mcp_proxy_conformance.resilience.warnings import warnings
+from mcp_proxy_conformance.upstream.faults import Seen
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open, about
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
@@ -575,35 +577,40 @@ def _case_to_compare(case: LoadCase, name: str, given: GivenLoad) -> LoadCase:
 
 
 def _shared(compared: Comparison, load: Load) -> None:
-    """Add to `compared` whether a cookie or session id of one server is sent to another (S3).
+    """Add to `compared` whether a cookie, or a session id, of one server is sent to another (S3).
 
-    That it is not is shown only if the other one was contacted.
+    That it is not is shown only if the owner gave one and the other one was contacted. A session id
+    that crosses a redirect within one origin is left out: both may be one server to the protocol.
     """
-    names = [server.server_id for server in load.case.given.servers]
-    gives = {
-        server.server_id: [clause for word, clause in GIVES.items()
-                           if any(behaviour.do == word for behaviour in server.script)]
-        for server in load.case.given.servers
-    }  # fmt: skip
-    for owner in names:
-        token = load.servers.token(owner)
-        for other in names:
-            if other != owner:
-                leaked = any(token in text for text in _sent(load, other))
-                contacted = any(True for _ in load.servers.log(other))
-                compared.one_of(f"cookie or session id of {owner} sent to {other}", leaked,
-                                (False,), breaks=gives[owner] or GIVES.values(),
-                                shows=gives[owner] if contacted else [])  # fmt: skip
+    for owner, other in permutations(load.case.given.servers, 2):
+        token, log = load.servers.token(owner.server_id), load.servers.log(other.server_id)
+        is_one_origin = _origin(owner) == _origin(other)
+        for clause, noun, word, carried in GIVEN:
+            if clause == "S3.session" and is_one_origin and _is_redirected(owner, other):
+                continue
+            sent = [seen.method or seen.verb for seen in log if token in (carried(seen) or "")]
+            gives = any(behaviour.do == word for behaviour in owner.script)
+            where = "of the same origin" if is_one_origin else "of another origin"
+            compared.one_of(f"requests to {other.server_id}, {where}, with the {noun} of "
+                            f"{owner.server_id}", sent, ([],),
+                            breaks=[clause], shows=[clause] if gives and log else [])  # fmt: skip
 
 
-GIVES = {"set_cookie": "S3.cookie", "session": "S3.session"}
-"""The behaviours that give a client a value to send back, and the clauses about it."""
+GIVEN: tuple[tuple[str, str, str, Callable[[Seen], str | None]], ...] = (
+    ("S3.cookie", "cookie", "set_cookie", lambda seen: seen.cookie),
+    ("S3.session", "session id", "session", lambda seen: seen.session),
+)
+"""What a client is given to send back: its clause, its name, the behaviour, what carries it."""
 
 
-def _sent(load: Load, server_id: str) -> Iterator[str]:
-    """Yield "COOKIE SESSION" of each request to a server, as the loader sent them."""
-    for request in load.servers.log(server_id):
-        yield f"{request.cookie or ''} {request.session or ''}"
+def _origin(server: LoadServer) -> str:
+    return server.same_origin_as or server.server_id
+
+
+def _is_redirected(one: LoadServer, other: LoadServer) -> bool:
+    """Whether one of the two servers redirects to the other."""
+    pairs = ((one, other), (other, one))
+    return any(behaviour.to == to.server_id for by, to in pairs for behaviour in by.script)
 
 
 def _again(compared: Comparison, load: Load, name: str, expected: Expected, says: Says) -> None:

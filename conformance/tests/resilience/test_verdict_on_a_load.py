@@ -206,3 +206,29 @@ def test_who_ends_all_loads_at_one_failure_is_convicted_of_that_alone(tmp_path: 
     clauses = tried(trial(target, Selection(checks=checks), profile="resilience"), tmp_path).clauses
 
     assert [name for name, verdict in clauses.items() if verdict == "fail"] == ["I1.isolated"]
+
+
+@pytest.mark.parametrize(
+    ("check", "case", "broken"),
+    [
+        ("test_what_one_server_sets_is_not_sent_to_another", "sharing-session-redirected", []),
+        ("test_what_the_text_does_not_name_is_told_alike_twice", "unnamed-redirect-to-another",
+         ["S3.session"]),
+    ],
+)  # fmt: skip
+def test_a_session_id_that_came_by_a_redirect_may_not_leave_its_origin(
+    tmp_path: Path, check: str, case: str, broken: list[str]
+) -> None:
+    """A loader that follows redirects sends the session id that it got on to the first address.
+
+    That breaks no clause within one origin and S3.session at another; it has no cookies.
+    """
+    following = next(each for each in load_variants() if each.id == "redirects-followed")
+    selection = Selection(checks=(f"{check}[{case}]",))
+    changed_trial = trial(embedded_target(following), selection, profile="resilience")
+
+    results = tried(changed_trial, tmp_path).every
+
+    failed = [clause for r in results if r["verdict"] == "fail" for clause in r["clauses"]]
+    assert [r["case"] for r in results] == [case]
+    assert failed == broken
