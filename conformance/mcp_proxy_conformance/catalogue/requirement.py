@@ -288,6 +288,15 @@ def unknown(noun: str, wanted: str, known: Iterable[str]) -> str:
 
     `noun` says what it is not an id of.
     """
-    nearest = get_close_matches(wanted, list(known), n=1, cutoff=0.0)
-    hint = f"the nearest is {nearest[0]!r}" if nearest else "there are none"
+    near = nearest(wanted, known)
+    hint = f"the nearest is {near!r}" if near else "there are none"
     return f"There is no {noun} {wanted!r}; {hint}."
+
+
+def nearest(wanted: str, known: Iterable[str]) -> str:
+    """Return the known id most like `wanted`, of its own requirement if that has any; else ""."""
+    ids, owner = list(known), wanted
+    while owner := owner.rpartition(".")[0]:
+        if kin := [name for name in ids if f"{name}.".startswith(f"{owner}.")]:
+            return get_close_matches(wanted, kin, 1, 0.0)[0]
+    return next(iter(get_close_matches(wanted, ids, 1, 0.0)), "")

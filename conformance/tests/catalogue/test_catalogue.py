@@ -202,6 +202,7 @@ def test_a_check_carries_the_clauses_that_it_cites(pytestconfig: pytest.Config) 
     ("ids", "sentence"),
     [
         (["FR-006.capp"], "no clause 'FR-006.capp'; the nearest is 'FR-006.cap'"),
+        (["SC-005.cap"], r"no clause 'SC-005.cap'; the nearest is 'SC-005\."),
         (
             ["FR-006.cap", "FR-006.fills"],
             r"cites FR-006.cap \(required\), FR-006.fills \(advisory\); split it",

@@ -153,6 +153,7 @@ def test_a_reason_may_speak_of_what_is_to_be_done() -> None:
     ("wanted", "words"),
     [
         ("FR-06.cap", "there is no clause, check or case 'FR-06.cap'; the nearest is 'FR-006.cap'"),
+        ("SC-005.cap", "there is no clause, check or case 'SC-005.cap'; the nearest is 'SC-005."),
         ("test_no_such", "there is no clause, check or case 'test_no_such'; the nearest is 'test_"),
         ("test_no_such[1]", "there is no clause, check or case 'test_no_such[1]'; the nearest is"),
         ("note-plain-nothing", "there is no clause, check or case 'note-plain-nothing'; the near"),

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from mcp_proxy_conformance.catalogue.index import checks, cited_by_case, split
-from mcp_proxy_conformance.catalogue.requirement import catalogue, profiles
+from mcp_proxy_conformance.catalogue.requirement import catalogue, nearest, profiles
 from mcp_proxy_conformance.verdict.result import Result
 
 FILE = "mcp-proxy-conformance-deviations.toml"
@@ -112,8 +112,8 @@ def why_not(wanted: str) -> str:
     """
     cited = _cited(wanted)
     if cited is None:
-        near = get_close_matches(wanted[:SHOWN], _known(), 1, 0.0)
-        return f"there is no clause, check or case {wanted[:SHOWN]!r}; the nearest is {near[0]!r}"
+        near = nearest(wanted[:SHOWN], _known())
+        return f"there is no clause, check or case {wanted[:SHOWN]!r}; the nearest is {near!r}"
     firm = [clause_id for clause_id in cited if catalogue().clause(clause_id).level == "required"]
     if not firm:
         return f"{wanted} is advisory and never counts; take the entry out"
