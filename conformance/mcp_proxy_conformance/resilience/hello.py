@@ -29,8 +29,8 @@ ANSWER = "the loader's answer to hello"
 PAGE = "see `mcp-proxy-conformance explain loader`"
 NOTHING = Description(kind="loader", capabilities=())
 UNKNOWN = (
-    "the loader does not know the operation hello; to have more of it judged, answer hello or give"
-    f" --capabilities: {PAGE}"
+    "the loader does not know the operation hello; to have more of it judged, answer hello or"
+    f" name its capabilities (`run loader --capabilities`): {PAGE}"
 )
 FORMS = 'answer {"id":1,"ok":{"capabilities":[…]}} or {"id":1,"unsupported":true}'
 END_S = 1.0

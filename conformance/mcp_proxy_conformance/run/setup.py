@@ -33,7 +33,7 @@ from mcp_proxy_conformance.run.collection import BadShard, shard_of
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.session import RunSession
 from mcp_proxy_conformance.run.subject import Subject
-from mcp_proxy_conformance.run.subjects.endpoint import LIVE, RunningEndpoint
+from mcp_proxy_conformance.run.subjects.endpoint import LIVE, EndpointOfVariables, RunningEndpoint
 from mcp_proxy_conformance.run.subjects.loader import DrivenLoader
 from mcp_proxy_conformance.run.subjects.proxy import DrivenProxy
 from mcp_proxy_conformance.run.subjects.relay import DrivenRelay
@@ -216,7 +216,8 @@ def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratc
     """
     if target is None:
         assert isinstance(request.subject, Endpoint)
-        return RunningEndpoint(request.subject, f"{chosen.id}@{chosen.version}")
+        kind = EndpointOfVariables if request.subject.by_variables else RunningEndpoint
+        return kind(request.subject, f"{chosen.id}@{chosen.version}")
     if isinstance(target, LoaderTarget):
         return DrivenLoader(target, request.out, scratch, confirm=request.confirm)
     if isinstance(target, RelayTarget):

@@ -313,7 +313,10 @@ def _check(described: Description, place: str) -> None:
             " write `run command -- PROGRAM ARGUMENTS` or `command = [...]` in the target file"
         )
     if described.kind == "mcpproxy" and not described.binary:
-        raise BadTarget(f"{place}: kind 'mcpproxy' needs the program; give --binary PATH")
+        raise BadTarget(
+            f"{place}: kind 'mcpproxy' needs the program;"
+            " write `run mcpproxy --binary PATH` or `binary = ...` in the target file"
+        )
     _check_relay(described, place)
     _check_loader(described, place)
     _check_surface(described, place)

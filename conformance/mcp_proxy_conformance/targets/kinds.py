@@ -140,7 +140,7 @@ def _mcpproxy(path: str) -> Target:
     binary = shutil.which(path)
     if binary is None:
         what = "is not executable" if Path(path).exists() else "does not exist"
-        raise BadTarget(f"--binary {path} {what}; give the path of the program")
+        raise BadTarget(f"the binary {path} {what}; give the path of the program")
     surface = operator_surface()
     return Target(
         kind="mcpproxy",

@@ -27,7 +27,7 @@ HINTS: Mapping[Cause, str] = {
     "unread_text": "pin that text under the lock that it says how to lift: `pins` in the target"
     " file; `init --from` writes the lines",
     "disagrees": "make the target answer equal requests alike; if it is slow to show a lock, give a"
-    " longer --settle",
+    " longer settle_s in the target file, or `run --settle`",
     "not_supported": "implement that operation, or leave the capability out of the target file",
     "not_listed": "name the tool that lists servers under `surface` in the target file",
     "not_offered": "name the tool as the target does, under `surface` in the target file",
@@ -35,9 +35,10 @@ HINTS: Mapping[Cause, str] = {
     "not_loaded": "make the loader load healthy servers here; its own output is in the logs",
     "too_few_generated": "generate more: give a higher --examples",
     "no_effect": "make the adapter set or lift the lock; if that takes longer, give a longer"
-    " --enforce",
+    " enforce_s in the target file, or `run --enforce`",
     "not_reached": "make that tool callable on the target, and let the adapter approve the tools"
-    " that it is asked to; if either is slow, give a longer --ready",
+    " that it is asked to; if either is slow, give a longer ready_s in the target file, or"
+    " `run --ready`",
     "page_unasked": "make the target request each page of tools/list: a result with nextCursor is"
     " not the last",
     "other_clause": "first fix what breaks the clause that is named",

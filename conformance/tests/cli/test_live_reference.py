@@ -192,7 +192,7 @@ def test_one_file_is_enough_for_pytest(
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
     assert (known.returncode, "passed" in known.stdout, report["exit"]) == (0, True, 0)
     assert verdicts(report)["FR-001.reveals-config"] == "pass"
-    assert "not applicable: not asked for; add --call" in known.stdout
+    assert "add --call (--call: `mcp-proxy-conformance run endpoint`)" in known.stdout
     assert (unnamed.returncode, "set MCP_PROXY_CONFORMANCE_URL" in unnamed.stdout) == (1, True)
     assert "1 error" in unnamed.stdout
     assert calls(started) == 0
@@ -215,6 +215,7 @@ def test_one_file_says_once_that_its_endpoint_is_not_there(tmp_path: Path) -> No
 
     assert (done.returncode, done.stdout.count("\nERROR ")) == (1, 1)
     assert "the connection was refused" in done.stdout
+    assert "correct MCP_PROXY_CONFORMANCE_URL" in done.stdout
 
 
 def test_a_program_on_its_standard_streams_is_looked_at(started: Started, tmp_path: Path) -> None:

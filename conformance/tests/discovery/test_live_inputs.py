@@ -13,6 +13,8 @@ from mcp_proxy_conformance.discovery.live.endpoint import (
     BadEndpoint,
     agents_of,
     headers_of,
+    in_environment,
+    in_variables,
     place_named,
     read_locks,
 )
@@ -142,3 +144,34 @@ def test_headers_and_credentials_are_read() -> None:
     """`headers_of` reads `Name: value`; `agents_of` merges several headers of one agent."""
     assert headers_of(["A: b:c", "D:e"], "--header") == {"A": "b:c", "D": "e"}
     assert agents_of(["north=A: b=c", "north=D: e"]) == {"north": {"A": "b=c", "D": "e"}}
+
+
+def test_variables_describe_an_endpoint_and_the_queries_sent_first() -> None:
+    """The environment's endpoint has its URL, and the queries of its variable, one a line."""
+    url = "http://127.0.0.1:1/mcp"
+    named = {"MCP_PROXY_CONFORMANCE_URL": url, "MCP_PROXY_CONFORMANCE_QUERY": " delete\n\nwipe it"}
+
+    endpoint = in_environment(named)
+
+    assert endpoint is not None
+    assert (endpoint.url, endpoint.queries) == (url, ("delete", "wipe it"))
+    assert endpoint.by_variables
+
+
+@pytest.mark.parametrize(
+    ("sentence", "worded"),
+    [
+        (
+            "name one with --query or --expect",
+            "name one with MCP_PROXY_CONFORMANCE_QUERY or MCP_PROXY_CONFORMANCE_EXPECT",
+        ),
+        (
+            "not asked for; add --call",
+            "not asked for; add --call (--call: `mcp-proxy-conformance run endpoint`)",
+        ),
+        ("use --query-all or --force", "use --query-all or --force"),
+    ],
+)
+def test_a_sentence_names_variables_or_whose_option_it_is(sentence: str, worded: str) -> None:
+    """Options become variables; one without a variable stays, with the command that has it."""
+    assert in_variables(sentence) == worded

@@ -209,7 +209,8 @@ def test_a_loader_that_knows_load_only_is_conformant(tmp_path: Path) -> None:
     assert (report["profile"]["id"], report["headline"]) == ("resilience-basic", "conformant")
     assert (
         "the loader does not know the operation hello; to have more of it judged, answer hello or"
-        " give --capabilities: see `mcp-proxy-conformance explain loader`\n"
+        " name its capabilities (`run loader --capabilities`): see `mcp-proxy-conformance explain"
+        " loader`\n"
         "the loader declares nothing; profile resilience-basic (resilience needs classifies and"
         " retries too)\n"
     ) in done.stderr

@@ -127,7 +127,7 @@ def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: 
         ('command = "x"', "`command`"),
         ("kind = ", "is not a TOML file"),
         ('kind = "command"', "needs the adapter's command line"),
-        ('kind = "mcpproxy"', "give --binary PATH"),
+        ('kind = "mcpproxy"', "run mcpproxy --binary PATH"),
         ('command = ["relay", "{port}", "{upstream_url}"]', 'write kind = "relay" beside it'),
         ('command = ["x"]\ncapabilities = ["agent"]', "did you mean 'agents'?"),
         ('command = ["x"]\n[pins]\nuser = ["x"]', "pins.user is not a status"),
@@ -188,7 +188,7 @@ def test_an_unbalanced_quote_in_the_environment_is_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["run", "mcpproxy"], "give --binary PATH"),
+        (["run", "mcpproxy"], "run mcpproxy --binary PATH"),
         (["run", "mcpproxy", "--binary", "/no/such/proxy"], "/no/such/proxy does not exist"),
         (["run", "mcpproxy", "--binary", FILE], f"{FILE} is not executable"),
         (["run", "command"], "write `run command -- PROGRAM ARGUMENTS`"),

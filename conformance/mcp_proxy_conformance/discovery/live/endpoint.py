@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +33,8 @@ class Endpoint:
     `call` are locked tools whose rejection is to be looked at. `listing`, `inspect`, `calls`: the
     surface names these tools because somebody said so, and not by default. `answer_s` is how long
     each answer may take, `within_s` all of them. `file` is the target file that names the surface,
-    and maybe the `name` and `version` of what is judged.
+    and maybe the `name` and `version` of what is judged. `by_variables`: described by variables of
+    the environment, and not by options.
     """
 
     url: str = ""
@@ -56,6 +58,7 @@ class Endpoint:
     file: Path | None = None
     name: str = ""
     version: str = ""
+    by_variables: bool = False
 
     @property
     def place(self) -> str:
@@ -165,10 +168,28 @@ def _statuses(document: dict[str, Any], file: Path) -> Iterator[tuple[str, str]]
 
 URL, HEADERS = "MCP_PROXY_CONFORMANCE_URL", "MCP_PROXY_CONFORMANCE_HEADERS"
 EXPECT, FILE = "MCP_PROXY_CONFORMANCE_EXPECT", "MCP_PROXY_CONFORMANCE_TARGET_FILE"
+QUERY = "MCP_PROXY_CONFORMANCE_QUERY"
+VARIABLES = {
+    "--url": URL, "--header": HEADERS, "--expect": EXPECT, "--target-file": FILE, "--query": QUERY,
+}  # fmt: skip
+"""The variables of the environment that stand for options of `run endpoint`."""
+OTHERS = (
+    "--as", "--call", "--inspect", "--listing", "--max-requests", "--query-argument", "--stdio",
+    "--timeout", "--tool", "--wire",
+)  # fmt: skip
+"""Options of `run endpoint` that sentences name, and no variable stands for."""
+OPTION = re.compile(rf"(?<![\w-])(?:{'|'.join([*VARIABLES, *OTHERS])})(?![\w-])")
+
+
+def in_variables(sentence: str) -> str:
+    """Return a sentence with variables in the place of options, or with whose option one is."""
+    named = OPTION.sub(lambda option: VARIABLES.get(option[0], option[0]), sentence)
+    other = next((option for option in OPTION.findall(sentence) if option in OTHERS), None)
+    return named if other is None else f"{named} ({other}: `mcp-proxy-conformance run endpoint`)"
 
 
 def in_environment(environment: Mapping[str, str]) -> Endpoint | None:
-    """Read the endpoint, its locks and target file from environment variables; None without a URL.
+    """Read the endpoint and what is known of it from VARIABLES; None without a URL.
 
     Raises BadEndpoint, which names the variable, or BadTarget for the target file.
     """
@@ -178,7 +199,7 @@ def in_environment(environment: Mapping[str, str]) -> Endpoint | None:
     try:
         url, own = place_named(address)
     except BadEndpoint as error:
-        raise BadEndpoint(str(error).replace("--url", URL)) from None
+        raise BadEndpoint(in_variables(str(error))) from None
     headers = own | headers_of(environment.get(HEADERS, "").splitlines(), HEADERS)
     file, locks = environment.get(FILE), environment.get(EXPECT)
     known = knowledge_in(Path(file) if file else None)
@@ -192,5 +213,7 @@ def in_environment(environment: Mapping[str, str]) -> Endpoint | None:
         version=known.version,
         file=Path(file) if file else None,
         expect=read_locks(Path(locks)) if locks else {},
+        queries=tuple(filter(None, map(str.strip, environment.get(QUERY, "").splitlines()))),
+        by_variables=True,
         secrets=frozenset(credentials(url=address, headers=[headers], environment=environment)),
     )

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.catalogue.requirement import Profile
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.live.budget import Budget, Ledger, OverBudget
-from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
+from mcp_proxy_conformance.discovery.live.endpoint import Endpoint, in_variables
 from mcp_proxy_conformance.discovery.live.first_look import Offered, first_look
 from mcp_proxy_conformance.discovery.live.live_bench import SEVERAL_ANSWERS, UNSEEN, LiveBench
 from mcp_proxy_conformance.discovery.live.movements import movements
@@ -34,7 +34,7 @@ from mcp_proxy_conformance.verdict.outcome import (
     Outcome,
     broke,
 )
-from mcp_proxy_conformance.verdict.result import HINTS, Cause, Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import Cause, Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 PLACE, LIVE = "endpoint", "discovery-live"
@@ -260,7 +260,7 @@ class RunningEndpoint(Subject):
             self._cited = self._messages_of(second, same)
             return again
         why = f"the target does not agree with itself; seen only once: {ending.in_words()}"
-        return _open(why, "disagrees")
+        return _open(why, "disagrees", "make the target answer equal requests alike")
 
     def _attempt(self, check: Check, bench: LiveBench) -> Ending:
         """Call a check once; its ending has the schema breaches in the survey's answers."""
@@ -304,6 +304,35 @@ class RunningEndpoint(Subject):
         self.finish()
 
 
+class EndpointOfVariables(RunningEndpoint):
+    """A live endpoint that variables of the environment describe, which its sentences name."""
+
+    def probe(self) -> Probed:
+        """Probe as for options."""
+        probed = super().probe()
+        if (stopped := probed.stopped) is None:
+            return probed
+        return replace(probed, stopped=replace(stopped, why=in_variables(stopped.why)))
+
+    @property
+    def unsettled(self) -> str:
+        """Why the run is incomplete."""
+        return in_variables(super().unsettled)
+
+    def lacking(self, place: Place) -> NotApplicable | None:
+        """Return why a place's checks cannot run; None if they can."""
+        lacks = super().lacking(place)
+        return lacks and NotApplicable(in_variables(str(lacks)), cause=lacks.cause)
+
+    def judge(self, check: Check, bench: Any, place: Place) -> Ending:
+        """Call a check, and confirm its failure, as for options."""
+        ending = super().judge(check, bench, place)
+        if ending.verdict == "fail":
+            return ending
+        reason, hint = map(in_variables, (ending.reason, ending.hint))
+        return replace(ending, reason=reason, hint=hint)
+
+
 def _without_the_flag(why: str) -> Probed:
     """Return a Probed that stops the run as violated: the target lacks `include_disabled`.
 
@@ -322,8 +351,7 @@ def _subjects(ending: Ending) -> frozenset[str]:
     return frozenset(map(str, left)) if isinstance(left, dict) else frozenset()
 
 
-def _open(why: str, cause: Cause) -> Ending:
-    """Return an inconclusive ending for this reason, with the usual hint of its cause."""
-    error = Inconclusive(why, cause=cause)
-    return Ending(verdict="inconclusive", reason=why, error=error, cause=cause,
-                  hint=HINTS.get(cause, ""))  # fmt: skip
+def _open(why: str, cause: Cause, hint: str = "") -> Ending:
+    """Return an inconclusive ending; the hint is by default that of its cause."""
+    error = Inconclusive(why, cause=cause, hint=hint)
+    return Ending(verdict="inconclusive", reason=why, error=error, cause=cause, hint=error.hint)
