@@ -1,4 +1,4 @@
-"""The pytest plugin: `-p mcp_proxy_conformance.plugin --target reference` judges a target."""
+"""The pytest plugin: `pytest --target reference` judges a target."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+from mcp_proxy_conformance import autoload
 from mcp_proxy_conformance.catalogue.resources import checks_dir
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.live.endpoint import URL, BadEndpoint
@@ -31,7 +32,7 @@ from mcp_proxy_conformance.run.pytest_bridge import (
     setup_ending,
     show_pytest,
 )
-from mcp_proxy_conformance.run.request import add_options, request_of
+from mcp_proxy_conformance.run.request import NAME, add_options, request_of
 from mcp_proxy_conformance.run.selection import files, left_out, select, share_out
 from mcp_proxy_conformance.run.session import Conclusion, RunSession, as_found
 from mcp_proxy_conformance.run.setup import SCRATCH, set_up
@@ -55,21 +56,32 @@ WHOLE = pytest.StashKey[bool]()
 REPORT = pytest.StashKey[Report]()
 ROLE = pytest.StashKey[Role]()
 FAULTS: list[str] = []
+INSTEAD = (
+    "The installed checks ran, and no tests of this folder; to run those, name a path or set"
+    " testpaths."
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the suite's options to pytest; without a target the plugin does nothing."""
-    add_options(parser)
+    """Add the suite's options to pytest; without a target the plugin does nothing.
+
+    UsageError if another plugin has one of them.
+    """
+    try:
+        add_options(parser)
+    except ValueError as error:
+        raise pytest.UsageError(
+            f"another plugin has an option of this one; leave it out with -p no:NAME: {error}"
+        ) from None
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marks; with a target, set up the run and close it at the end.
 
-    The installed checks become the tests, unless tests are named. UsageError for options that
-    cannot be used.
+    UsageError for options that cannot be used.
     """
-    config.addinivalue_line("markers", "requirement(*clauses): the clauses that a check proves")
-    config.addinivalue_line("markers", "on(world): the world or stage that a check works on")
+    if not config.pluginmanager.is_registered(autoload):
+        autoload.pytest_configure(config)
     try:
         request = request_of(config)
     except json.JSONDecodeError as error:
@@ -84,16 +96,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(run.close)
     heed(config, signal.SIGTERM)
     config.stash[ROLE] = role_of(config, run)
-    config.stash[WHOLE] = config.args_source is not pytest.Config.ArgsSource.ARGS
-    if config.stash[WHOLE]:
-        config.args = list(map(str, files(run)))
-        config.args_source = pytest.Config.ArgsSource.ARGS
+    config.stash[WHOLE] = False
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Return the sentences about what is judged, for pytest's header; none without a target."""
     run = config.stash.get(RUN, None)
     return [] if run is None else [run.redactor.text(inert(text)) for text in run.subject.remarks]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Have the installed checks collected, unless a path or `testpaths` names the user's tests."""
+    config = session.config
+    here = config.args_source is pytest.Config.ArgsSource.INVOCATION_DIR
+    if RUN in config.stash and here and not config.getini("testpaths"):
+        config.stash[WHOLE] = True
+        config.args = list(map(str, files(config.stash[RUN])))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -110,10 +129,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Cases are looked up only if the user named no tests. If named tests leave clauses of the profile
     out, the run is marked as narrowed (only a part is judged), except in a trial of the selftest.
+    Of a user's own tests, pytest counts those that are not selected.
     """
     run = config.stash.get(RUN, None)
     if run is None:
         return
+    own = [item for item in items if not _is_ours(item)]
     if config.stash[WHOLE] and (
         why := stray(run.request.deviations, {named(item) for item in items})
     ):
@@ -122,6 +143,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not (config.stash[WHOLE] or run.request.trial) and left_out(items, run):
         run.state.narrowed = True
     share_out(items, run)
+    if dropped := [*{*own}.difference(items)]:
+        config.hook.pytest_deselected(items=dropped)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -135,14 +158,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if run is None or session.config.option.collectonly or not session.items:
         return None
     session.config.stash[ROLE].begin(session.items)
-    if run.state.stopped is None or not _only_ours(session):
+    if run.state.stopped is None or not all(map(_is_ours, session.items)):
         return None
     return session.config.stash[ROLE].give_up()
 
 
-def _only_ours(session: pytest.Session) -> bool:
-    """Whether every test of the session is in the suite's own check files."""
-    return all(item.path.is_relative_to(checks_dir()) for item in session.items)
+def _is_ours(item: pytest.Item) -> bool:
+    return item.path.is_relative_to(checks_dir())
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
@@ -155,20 +177,20 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 def bench(request: pytest.FixtureRequest) -> Any:
     """Return a check's access to its target or loads, started with its locks proven if need be.
 
-    Skip a check that needs what the target lacks. If the run was stopped, or a check of an endpoint
-    has no URL, fail the first such check with the reason and skip those after it. UsageError
-    without a target, or for a check without a world.
+    Skip a check that needs what the target lacks; fail it without a target or a world. If the run
+    was stopped, or a check of an endpoint has no URL, fail the first such check with the reason and
+    skip those after it.
     """
     if "golden" in request.fixturenames:  # it keeps what is stored, also without a target
         request.getfixturevalue("golden")
     run = request.config.stash.get(RUN, None)
     place = place_of(request.node)
-    if run is None or place is None:
+    if run is None:
         if place is not None and place.world in (ONE_ANSWER, SEVERAL_ANSWERS):
             _end(request.config, f"set {URL} to the URL of the endpoint")
-        raise pytest.UsageError(
-            "a check needs a target and a world; give --target, and mark the check @on(world)"
-        )
+        pytest.fail(autoload.NO_TARGET, pytrace=False)
+    if place is None:
+        pytest.fail("a check needs a world; mark it @on(world)", pytrace=False)
     if run.state.stopped is not None:
         _end(request.config, run.redactor.text(run.state.stopped.why))
     lacking = run.subject.lacking(place)
@@ -404,8 +426,10 @@ def pytest_terminal_summary(
 ) -> None:
     """Print the state of each known failure; the outcome too, if there is any or the run stopped.
 
-    Nothing without a report.
+    Say, too, if the installed checks took the place of the tests that pytest would have run.
     """
+    if config.stash.get(WHOLE, False) and not config.pluginmanager.has_plugin(NAME):
+        terminalreporter.write_line(INSTEAD)
     report = config.stash.get(REPORT, None)
     if report is None:
         return

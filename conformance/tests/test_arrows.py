@@ -22,7 +22,7 @@ ROOMS = (
     "fidelity", "run", "checks", "plugin", "selftest", "cli",
 )  # fmt: skip
 """Bottom up: a room may import from those before it."""
-ROOM_OF = {"api": "plugin", "__main__": "cli"}
+ROOM_OF = {"api": "plugin", "autoload": "plugin", "__main__": "cli"}
 """The rooms of the modules outside of folders."""
 Imports = Mapping[str, AbstractSet[str]]
 

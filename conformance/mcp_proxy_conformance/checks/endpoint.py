@@ -5,12 +5,9 @@ The endpoint is named by `MCP_PROXY_CONFORMANCE_URL`; see discovery/live/endpoin
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-
-import pytest
 
 from mcp_proxy_conformance.catalogue.resources import checks_dir
 
@@ -23,10 +20,7 @@ def _checks(file: Path) -> dict[str, Callable[..., object]]:
     return {name: value for name, value in vars(module).items() if name.startswith("test_")}
 
 
-with warnings.catch_warnings():
-    # The plugin, which registers the marks, is only loaded once this module is there.
-    warnings.simplefilter("ignore", pytest.PytestUnknownMarkWarning)
-    _files = sorted((checks_dir() / "live").glob("test_*.py"))
-    _tests = {name: check for file in _files for name, check in _checks(file).items()}
+_files = sorted((checks_dir() / "live").glob("test_*.py"))
+_tests = {name: check for file in _files for name, check in _checks(file).items()}
 globals().update(_tests)
 __all__ = ["pytest_plugins", *_tests]  # noqa: PLE0604 - the names of checks are strings

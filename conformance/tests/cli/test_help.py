@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from pathlib import Path
 
 import click
@@ -185,6 +185,19 @@ print(*sorted({HEAVY!r} & set(sys.modules)))
     )
 
     assert done.stdout.split() == ["jsonschema", "pytest"]
+
+
+def test_what_every_pytest_imports_is_one_small_module() -> None:
+    """Of the package, the entry point of pytest imports itself alone, and of HEAVY only pytest."""
+    (point,) = (e for e in entry_points(group="pytest11") if e.value.startswith("mcp_proxy_conf"))
+    code = f"""import sys, {point.value}
+print(*sorted({HEAVY!r} & set(sys.modules)), *(n for n in sys.modules if n.startswith("mcp_")))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.stdout.split() == ["pytest", "mcp_proxy_conformance", point.value]
 
 
 def test_the_version_is_that_of_the_suite_of_python_and_of_each_profile() -> None:
