@@ -32,40 +32,33 @@ def exchange_findings(
     """Return up to 20 findings on a discovery answer to a request with this flag and limit.
 
     Pointers are into the answer, in the target's own names. The inside of callable entries is
-    not looked at; with more than 50 locked entries, only their number is judged.
+    not looked at; with more than 50 locked entries, only their number is judged. A section
+    without the flag is left to checks: they have seen that the flag brings it.
     """
-    names = {
-        "tools": members.tools,
-        "disabled": members.disabled,
-        "remediation": members.remediation,
-        "notice": members.note,
-    }
+    names = {"tools": members.tools, "notice": members.note}
+    if flag is not False:
+        names |= {"disabled": members.disabled, "remediation": members.remediation}
     asked = {FLAG: flag} | ({"limit": limit} if isinstance(limit, (int, float)) else {})
     answer = _canonical(body, names)
     if answer.get("tools"):  # what callable entries hold is the target's own affair
         answer["tools"] = [{}]
-    if isinstance(entries := answer.get("disabled"), list) and len(entries) > MOST_ENTRIES:
+    entries: Any = answer.get("disabled")
+    too_many = isinstance(entries, list) and len(entries) > MOST_ENTRIES
+    if too_many:
         answer["disabled"] = entries[:MOST_ENTRIES]
-        of_all = _findings("discovery-exchange", {"request": asked, "answer": answer}, names)
-        return tuple(finding for finding in of_all if "FR-006.cap" in finding.clauses)
-    return _findings("discovery-exchange", {"request": asked, "answer": answer}, names)
+    findings = _findings("discovery-exchange", {"request": asked, "answer": answer}, names)
+    return tuple(f for f in findings if not too_many or "FR-006.cap" in f.clauses)
 
 
 def listing_findings(listed: Sequence[Any], members: Members) -> tuple[Finding, ...]:
-    """Return up to 20 breaches of a listing's schema in the counts of its first 500 servers.
-
-    `members` are the target's own names of members.
-    """
+    """Return up to 20 breaches of a listing's schema in the counts of its first 500 servers."""
     names = {"servers": members.servers, "tools": members.counts}
     servers = [_server(entry, members) for entry in listed[:MOST_SERVERS]]
     return _findings("server-listing", {"servers": servers}, names)
 
 
 def inspection_findings(entry: Any, members: Members) -> tuple[Finding, ...]:
-    """Return up to 20 breaches of the schema in `entry`, the view of one server: in its counts.
-
-    `members` are the target's own names of members.
-    """
+    """Return up to 20 breaches of the schema in the counts of `entry`, the view of one server."""
     names = {"server": members.inspected, "tools": members.counts}
     return _findings("server-inspection", {"server": _server(entry, members)}, names)
 
@@ -76,24 +69,14 @@ def rejection_findings(text: str, status: str) -> tuple[Finding, ...]:
 
 
 def _canonical(body: Mapping[str, Any], names: Names) -> dict[str, Any]:
-    """Return those members of the body that the schema knows, under the schema's names.
-
-    `names` maps the schema's names to the target's own.
-    """
     return {name: body[own] for name, own in names.items() if own in body}
 
 
 def _server(entry: Any, members: Members) -> Any:
-    """Return only a server entry's counts, under the schema's name; a non-object is unchanged."""
     return _canonical(entry, {"tools": members.counts}) if isinstance(entry, dict) else entry
 
 
 def _findings(kind: str, value: Any, names: Names) -> tuple[Finding, ...]:
-    """Return the findings on a value by the schema `kind`, from a cache unless the value is large.
-
-    There is one for each place and its clauses, and all items of an array are one place.
-    `names` maps the schema's names of members to the target's own.
-    """
     text = json.dumps(value, ensure_ascii=False)
     cached = _cached if len(text) <= LONGEST else _cached.__wrapped__
     return cached(kind, text, json.dumps(names))
@@ -101,11 +84,9 @@ def _findings(kind: str, value: Any, names: Names) -> tuple[Finding, ...]:
 
 @lru_cache(KEPT)
 def _cached(kind: str, value: str, names: str) -> tuple[Finding, ...]:
-    """Return up to 20 findings on a value by the schema `kind`; `value` and `names` are JSON.
+    """Return the findings on a value by the schema `kind`; `value` and `names` are JSON.
 
-    The path of a missing member ends with its name. Of breaches at one place (items of an array are
-    one place) of the same clauses the first counts; breaches of a part of the schema without
-    clauses are left out.
+    Of breaches at one place (items of an array are one) of the same clauses the first counts.
     """
     own: Names = json.loads(names)
     findings: dict[tuple[tuple[str, ...], tuple[str, ...]], Finding] = {}
@@ -136,7 +117,6 @@ def _cached(kind: str, value: str, names: str) -> tuple[Finding, ...]:
 
 
 def _pointer(path: list[str]) -> str:
-    """Return the path as a JSON pointer (RFC 6901)."""
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in path)
 
 
@@ -157,6 +137,10 @@ def in_words(keyword: str, value: Any) -> str:
     match keyword, value:
         case "not", {"const": number}:
             return f"absent, or not {number}"
+        case "not", {"allOf": _}:
+            return "no act of the user"
+        case "enum", [None, ""]:
+            return "no text"
         case "enum", [*values]:
             words = [word for word in values if word and isinstance(word, str)]
             return " or ".join([*words, *(["nothing of use"] if None in values else [])])
@@ -172,13 +156,11 @@ def in_words(keyword: str, value: Any) -> str:
         "maxItems": f"at most {value} {'entry' if value == 1 else 'entries'}",
         "minimum": f"{value} or more",
         "minLength": "a text that is not empty",
-        "maxLength": "no text",
     }[keyword]
 
 
 @cache
 def _validator(kind: str) -> Any:
-    """Return the validator of the schema of that kind, compiled once in each process."""
     schema = msgspec.json.decode((schemas_dir() / f"{kind}.schema.json").read_bytes())
     registry: Registry[Any] = Registry().with_resource(
         schema["$id"], Resource.from_contents(schema)
@@ -193,10 +175,7 @@ _right: set[tuple[int, str]] = set()
 def _new_items(
     validator: Any, schema: Any, instance: Any, _: Any
 ) -> Iterator[jsonschema.ValidationError]:
-    """Yield the errors of an array's items by the schema of `items`.
-
-    An item that was right before is not validated again: most entries of a run's answers recur.
-    """
+    """Yield the errors of an array's items; one that was right before is not validated again."""
     for index, item in enumerate(instance if isinstance(instance, list) else ()):
         place = id(schema), json.dumps(item)
         if place not in _right:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import strangers
 from jsonschema import Draft202012Validator
-from referencing import Registry, Resource
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
@@ -58,16 +57,15 @@ def schema(name: str) -> dict[str, Json]:
 
 
 def faults(name: str, instance: Json) -> list[str]:
-    """Return the errors of the instance under the schema of that name.
+    """Return the errors of the instance under the schema of that name, sorted.
 
-    Each is a text `path: keyword`; they are sorted.
+    Each is a text `path: keyword`, with the clauses that the part of the schema names.
     """
-    known = [schema(each) for each in NAMES]
-    registry: Registry[Json] = Registry().with_resources(
-        (each["$id"], Resource.from_contents(each)) for each in known
+    errors = Draft202012Validator(schema(name)).iter_errors(instance)
+    return sorted(
+        f"{error.json_path}: {error.validator} {error.schema.get('$comment', '')}".rstrip()
+        for error in errors
     )
-    errors = Draft202012Validator(schema(name), registry=registry).iter_errors(instance)
-    return sorted(f"{error.json_path}: {error.validator}" for error in errors)
 
 
 def unexplained(node: Json) -> list[str]:
@@ -115,7 +113,8 @@ MAP = {"disabled_by_config": "Operator policy."}
 NONE: Json = {"tools": []}
 LISTED: Json = {"tools": [{"name": "forge:list", "server": "forge"}]}
 SHOWN = LISTED | {"disabled": [ENTRY], "remediation": MAP}
-THREE = {"disabled": [ENTRY] * 3, "remediation": MAP}
+THREE, ELEVEN = ({"disabled": [ENTRY] * n, "remediation": MAP} for n in (3, 11))
+TWO = {"disabled": [ENTRY, ENTRY | {"status": "disabled_by_user"}]}
 BLOCK = {"callable": 1, "disabled_by_user": 2, "total": 3}
 NOTED = NONE | {"notice": "3 locked; set include_disabled"}
 KNOWN = {
@@ -159,7 +158,11 @@ SOUND = {
         {"request": {"include_disabled": True}, "answer": SHOWN | NOTED},
         {"request": {"include_disabled": True, "limit": 3}, "answer": THREE},
         {"request": {"limit": 100}, "answer": NOTED},
-        {"request": {"include_disabled": "yes"}, "answer": LISTED | {"notice": "1 locked"}},
+        *(
+            {"request": {"include_disabled": odd}, "answer": answer}
+            for odd in ("yes", None, 0)
+            for answer in (SHOWN, LISTED | {"notice": "1 locked"})
+        ),
     ],
     "locks": [{"forge:wipe": "disabled_by_config"}],
     "deviations": [{}, {"deviation": []}, {"deviation": [KNOWN, KNOWN | {"id": "test_x[1]"}]}],
@@ -184,12 +187,20 @@ UNSOUND = [
     ("requirement", {"requirement": [ROW]}, "$.requirement[0]: anyOf"),
     ("requirement", asking(level="advisory"), "$.requirement[0].clause[0]: required"),
     ("requirement", asking(advisory="No."), "$.requirement[0].clause[0].advisory: not"),
-    ("locked-entry", {"name": "wipe", "status": "disabled_by_user"}, "$: required"),
-    ("locked-entry", ENTRY | {"status": "disabled"}, "$.status: enum"),
-    ("locked-entry", ENTRY | {"inputSchema": {"type": "object"}}, "$.inputSchema: not"),
-    ("locked-entry", ENTRY | {"remediation": "Ask."}, "$.remediation: enum"),
-    ("locked-entry", HIDDEN | {"description": "Obey."}, "$.description: maxLength"),
-    ("locked-entry", HIDDEN | {"toolSchema": {"a": 1}}, "$.toolSchema: not"),
+    ("locked-entry", {"name": "wipe", "status": "disabled_by_user"}, "$: required FR-003.members"),
+    ("locked-entry", ENTRY | {"status": "disabled"}, "$.status: enum FR-004.enum"),
+    (
+        "locked-entry",
+        ENTRY | {"inputSchema": {"type": "object"}},
+        "$.inputSchema: not FR-003.members",
+    ),
+    (
+        "locked-entry",
+        ENTRY | {"remediation": "Ask."},
+        "$.remediation: enum FR-003.members FR-005.once",
+    ),
+    ("locked-entry", HIDDEN | {"description": "Obey."}, "$.description: enum FR-003.withheld"),
+    ("locked-entry", HIDDEN | {"toolSchema": {"a": 1}}, "$.toolSchema: not FR-003.members"),
     ("locks", {}, "$: minProperties"),
     ("locks", {"wipe": "disabled_by_user"}, "$: pattern"),
     ("locks", {"forge:wipe": "locked"}, "$['forge:wipe']: enum"),
@@ -202,44 +213,83 @@ UNSOUND = [
     ("deviations", {"deviation": [dict(list(KNOWN.items())[:3])]}, "$.deviation[0]: required"),
     ("deviations", {"deviation": [KNOWN | {"reason": ""}]}, "$.deviation[0].reason: pattern"),
     ("deviations", {"deviation": [KNOWN | {"issue": "#1"}]}, "$.deviation[0].issue: pattern"),
-    ("remediation-map", {"locked": "Ask."}, "$: enum"),
-    ("remediation-map", {"disabled_by_user": " \n"}, "$.disabled_by_user: pattern"),
-    ("server-counts", {"callable": 4}, "$: not"),
-    ("server-counts", {"disabled_by_user": 0}, "$.disabled_by_user: not"),
-    ("server-counts", {"disabled_by_user": True}, "$.disabled_by_user: type"),
-    ("server-counts", {"callable": -1, "disabled_by_user": 1}, "$.callable: minimum"),
-    ("discovery-answer", NONE | {"disabled": [ENTRY]}, "$: required"),
-    ("discovery-answer", SHOWN | {"remediation": {}}, "$.remediation: required"),
-    ("discovery-answer", NONE | {"remediation": MAP}, "$.remediation.disabled_by_config: not"),
+    ("remediation-map", {"locked": "Ask."}, "$.locked: not FR-005.keys"),
+    ("remediation-map", {"disabled_by_user": " \n"}, "$.disabled_by_user: pattern FR-005.text"),
+    (
+        "remediation-map",
+        {"disabled_by_config": "Off. Ask the user to turn it on in the UI."},
+        "$.disabled_by_config: not FR-005.class SC-003.discovery",
+    ),
+    ("server-counts", {"callable": 4}, "$: not SC-005.absent"),
+    ("server-counts", {"disabled_by_user": 0}, "$.disabled_by_user: not FR-010.zero-omitted"),
+    ("server-counts", {"disabled_by_user": True}, "$.disabled_by_user: type FR-010.block"),
+    (
+        "server-counts",
+        {"callable": -1, "disabled_by_user": 1},
+        "$.callable: minimum FR-010.block",
+    ),
+    ("discovery-answer", TWO, "$: required FR-005.keys"),
+    ("discovery-answer", TWO | {"remediation": None}, "$.remediation: type FR-005.keys"),
+    ("discovery-answer", TWO | {"remediation": ["Ask."]}, "$.remediation: type FR-005.keys"),
+    ("discovery-answer", SHOWN | {"remediation": {}}, "$.remediation: required FR-005.keys"),
+    ("discovery-answer", SHOWN | {"disabled": 1}, "$.disabled: type FR-003.members"),
+    (
+        "discovery-answer",
+        NONE | {"remediation": MAP},
+        "$.remediation.disabled_by_config: not FR-005.keys",
+    ),
     (
         "discovery-answer",
         SHOWN | {"remediation": MAP | {"disabled_by_user": "Ask."}},
-        "$.remediation.disabled_by_user: not",
+        "$.remediation.disabled_by_user: not FR-005.keys",
     ),
+    ("discovery-answer", ELEVEN, "$.disabled: maxItems FR-006.cap"),
     (
         "discovery-answer",
-        SHOWN | {"disabled": [ENTRY] * 11},
-        "$.disabled: maxItems",
+        NOTED | {"notice": "3 locked.\nAsk."},
+        "$.notice: pattern FR-009.one-line",
     ),
-    ("discovery-answer", NOTED | {"notice": "3 locked.\nAsk."}, "$.notice: pattern"),
-    ("default-answer", LISTED | {"notice": "3 locked"}, "$.notice: maxLength"),
+    ("default-answer", LISTED | {"notice": "3 locked"}, "$.notice: enum FR-009.silent"),
+    ("default-answer", SHOWN, "$.disabled: not FR-002.no-section"),
+    ("default-answer", NOTED | {"disabled": []}, "$.disabled: not FR-002.no-section"),
+    ("default-answer", NONE | {"remediation": None}, "$.remediation: not FR-002.no-section"),
     (
         "discovery-exchange",
         {"request": {"include_disabled": True, "limit": 2}, "answer": THREE},
-        "$.answer.disabled: maxItems",
+        "$.answer.disabled: maxItems FR-006.cap",
+    ),
+    (
+        "discovery-exchange",
+        {"request": {"include_disabled": True, "limit": 2}, "answer": ELEVEN},
+        "$.answer.disabled: maxItems FR-006.cap",
+    ),
+    (
+        "discovery-exchange",
+        {"request": {"include_disabled": "yes"}, "answer": ELEVEN},
+        "$.answer.disabled: maxItems FR-006.cap",
+    ),
+    (
+        "discovery-exchange",
+        {"request": {"limit": 2}, "answer": THREE},
+        "$.answer.disabled: not FR-002.no-section",
+    ),
+    (
+        "discovery-exchange",
+        {"request": {"include_disabled": False}, "answer": {"disabled": None}},
+        "$.answer.disabled: not FR-002.no-section",
     ),
     (
         "discovery-exchange",
         {"request": {"include_disabled": False}, "answer": LISTED | {"notice": "1 locked"}},
-        "$.answer.notice: maxLength",
+        "$.answer.notice: enum FR-009.silent",
     ),
     (
         "server-listing",
         {"servers": [{"name": "forge", "tools": {"disabled_by_user": 0}}]},
-        "$.servers[0].tools.disabled_by_user: not",
+        "$.servers[0].tools.disabled_by_user: not FR-010.zero-omitted",
     ),
-    ("server-inspection", {"server": {"tools": []}}, "$.server.tools: type"),
-    ("rejection", {"status": "disabled_by_config", "text": " "}, "$.text: pattern"),
+    ("server-inspection", {"server": {"tools": []}}, "$.server.tools: type FR-010.block"),
+    ("rejection", {"status": "disabled_by_config", "text": " "}, "$.text: pattern FR-008.pointer"),
 ]
 
 
@@ -247,7 +297,7 @@ UNSOUND = [
 def test_an_unsound_instance_is_refused_for_its_one_fault(
     name: str, instance: Json, fault: str
 ) -> None:
-    """An instance with one fault has exactly one error, at that path and of that keyword."""
+    """An instance with one fault has exactly one error, at that path, with all clauses of it."""
     violations = faults(name, instance)
 
     assert violations == [fault]
@@ -258,21 +308,25 @@ SAYING = {
     "minimum", "not", "pattern", "propertyNames", "required", "type",
 }  # fmt: skip
 """The keywords that can refuse an answer by themselves."""
+REPEATING = {"anyOf", "contains", "if", "oneOf", "propertyNames"}
+"""Keywords whose own error some validators add to those of the parts in them."""
 
 
 def nameless(node: Json) -> list[Json]:
     """Return the parts of a schema that can refuse an answer, but name no known clause.
 
-    A `type` beside properties or items does not count. Nested parts are searched.
+    A `type` beside properties or items does not count. Parts that name clauses beside a keyword
+    of REPEATING are returned too: a breach would have two errors. Nested parts are searched.
     """
     if isinstance(node, list):
         return [part for each in node for part in nameless(each)]
     if not isinstance(node, dict):
         return []
     structural = {"type"} if {"properties", "items"} & {*node} else set()
-    refusing = {key for key in node if key in SAYING} - structural
+    refusing = {key for key in node if key in SAYING - REPEATING} - structural
     named = {*node.get("$comment", "?").split()} <= catalogue().clauses.keys()
-    here = [] if named or not refusing else [node]
+    twice = "$comment" in node and REPEATING & {*node}
+    here = [node] if twice or (refusing and not named) else []
     deeper = [part for key, part in node.items() if key in ("then", "else", "items", "allOf")]
     for key in ("properties", "patternProperties", "$defs"):
         deeper += node.get(key, {}).values()
@@ -284,7 +338,7 @@ def nameless(node: Json) -> list[Json]:
 def test_each_constraint_on_an_answer_names_its_clauses(name: str) -> None:
     """Each part of a schema of answers that can refuse one names clauses in its `$comment`.
 
-    The document's own type needs none.
+    It is the only part of which a breach is an error with clauses. The document's type needs none.
     """
     document = schema(name)
 
@@ -293,9 +347,9 @@ def test_each_constraint_on_an_answer_names_its_clauses(name: str) -> None:
     assert anonymous == []
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_schema_contains_what_it_refers_to_as_the_files_have_it(name: str) -> None:
-    """Each schema of answers contains copies, up to date, of the schemas that it refers to."""
+    """Each schema that refers to others contains copies of them, up to date."""
     assert schema(name) == bundled(name), (
         "run python -m mcp_proxy_conformance.selftest.authoring.bundles"
     )
@@ -310,15 +364,17 @@ def test_a_strict_javascript_validator_compiles_the_answer_schemas_and_agrees(
 ) -> None:
     """Ajv in strict mode compiles each schema of answers without a warning.
 
-    It judges each sound and unsound answer as Python does. Ajv is installed for this test.
+    It accepts each sound answer; of its errors on an unsound one, one names clauses: the same ones
+    as in Python. Ajv is installed for this test.
     """
     install = [str(strangers.NODE), str(strangers.NPM), "install", "--prefix", str(tmp_path)]
     subprocess.run(
         [*install, *strangers.NPM_OPTIONS, AJV], check=True, capture_output=True, timeout=90
     )
-    rows = [(n, each, True) for n, sound in SOUND.items() for each in sound]
-    rows += [(name, instance, False) for name, instance, _ in UNSOUND]
-    rows = [row for row in rows if row[0] in ANSWERS]
+    rows: list[tuple[str, Json, list[str]]] = [
+        *((name, each, []) for name in ANSWERS for each in SOUND[name]),
+        *((n, each, [fault.split(" ", 2)[-1]]) for n, each, fault in UNSOUND if n in ANSWERS),
+    ]
     given = {"schemas": {n: schema(n) for n in ANSWERS}, "instances": [row[:2] for row in rows]}
 
     done = subprocess.run(
@@ -326,4 +382,7 @@ def test_a_strict_javascript_validator_compiles_the_answer_schemas_and_agrees(
         input=json.dumps(given), capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
 
-    assert json.loads(done.stdout) == {"warnings": [], "valid": [row[2] for row in rows]}
+    clauses = [row[2] for row in rows]
+    assert json.loads(done.stdout) == {
+        "warnings": [], "valid": [not of_one for of_one in clauses], "clauses": clauses,
+    }  # fmt: skip

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from mcp_proxy_conformance.verdict.result import Finding
 Json = dict[str, Any]
 OWN = Members(disabled="locked", remediation="help", note="hint", counts="tally")
 ENTRY = {"name": "wipe", "server": "forge", "status": "disabled_by_user"}
+OF_CONFIG = ENTRY | {"status": "disabled_by_config"}
 SOUND: Json = {"items": [], "locked": [ENTRY], "help": {"disabled_by_user": "Ask."}}
 
 
@@ -49,7 +51,11 @@ def breaches(
         (SOUND | {"help": {}}, [("/help/disabled_by_user", ("FR-005.keys",))]),
         (
             SOUND | {"help": SOUND["help"] | {"a/b": " "}},
-            [("/help", ("FR-005.keys",)), ("/help/a~1b", ("FR-005.text",))],
+            [("/help/a~1b", ("FR-005.keys",))],
+        ),
+        (
+            {"locked": [OF_CONFIG], "help": {"disabled_by_config": "The user can unlock it."}},
+            [("/help/disabled_by_config", ("FR-005.class", "SC-003.discovery"))],
         ),
         (
             SOUND | {"locked": [ENTRY, ENTRY | {"status": "off"}, ENTRY | {"status": "shut"}]},
@@ -76,7 +82,8 @@ def test_a_breach_has_the_targets_own_names_and_its_clauses(
 def test_what_an_answer_may_hold_depends_on_flag_and_limit() -> None:
     """More locked entries than `limit` are a breach if the limit is a whole number.
 
-    A note beside callable tools is one if the flag is false, with no other flag.
+    A note beside callable tools is one if the flag is false, with no other flag. A section with the
+    flag false is left to checks.
     """
     three = SOUND | {"locked": [ENTRY] * 3}
     noted = {"tools": [{"name": "free"}], "hint": "1 is locked; set include_disabled"}
@@ -88,10 +95,11 @@ def test_what_an_answer_may_hold_depends_on_flag_and_limit() -> None:
         breaches(noted, flag=False),
         breaches(noted),
         breaches(noted, flag="true"),
+        breaches(three, flag=False, limit=2),
     ]
 
     cap, silent = [("/locked", ("FR-006.cap",))], [("/hint", ("FR-009.silent",))]
-    assert seen == [cap, [], [], silent, [], []]
+    assert seen == [cap, [], [], silent, [], [], []]
 
 
 def test_listing_inspection_and_rejection_have_schemas_of_their_own() -> None:
@@ -124,16 +132,8 @@ def judged(ending: Ending, *reported: str, cited: tuple[str, ...] = CITED) -> li
 
     `reported` are the clauses whose breaches the run has reported before.
     """
-    ending = with_breaches_of_schemas(with_breach(ending), cited, reported)
-    return list(ending.findings(cited))
-
-
-def with_breach(ending: Ending) -> Ending:
-    """Return an ending with this verdict, comparison and error, in which BREACH was met twice."""
-    return Ending(
-        verdict=ending.verdict, comparison=ending.comparison, error=ending.error,
-        of_schemas=(BREACH, BREACH),
-    )  # fmt: skip
+    ending = replace(ending, of_schemas=(BREACH, BREACH))
+    return list(with_breaches_of_schemas(ending, cited, reported).findings(cited))
 
 
 def test_a_breach_is_a_finding_of_the_check_that_met_it_first() -> None:
@@ -212,6 +212,6 @@ def test_every_limit_of_an_answer_is_put_into_words() -> None:
 
     assert {
         "a list or nothing", "a text of one line", "absent, or not 0", "at most 1 entry",
-        "at most 10 entries", "no text",
+        "at most 10 entries", "no text", "no act of the user",
     } < words  # fmt: skip
     assert not re.findall(r"None|True|False|[a-z][A-Z]|[{}\[\]\\]", " ".join(words))

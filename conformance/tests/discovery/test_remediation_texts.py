@@ -1,10 +1,14 @@
-"""The judge of remediation texts: corpus, word lists, laws, masks of names, pins, claims, acts."""
+"""The judge of remediation texts: corpus, word lists, laws, masks of names, pins, acts; a rule."""
 
 import json
+import re
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+import strangers
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -211,3 +215,73 @@ def test_a_pin_acquits_no_text_that_is_plainly_wrong() -> None:
     judged = judge(text, CONFIG, pins={text: frozenset({CONFIG})})
 
     assert judged == "convicted"
+
+
+DATA: dict[str, Any] = _document("convicting.json")
+ACTS = [f"{b} {act}" for told in DATA["told"] for b in told["before"] for act in told["acts"]]
+LISTED = {word for phrase in [*ACTS, *DATA["beside"]] for word in phrase.split()}
+ACTS_ALONE = [phrase.removeprefix(". ").capitalize() + "." for phrase in ACTS]
+ANY_LISTED = st.lists(st.sampled_from(sorted(LISTED)), max_size=5).map(" ".join)
+IN_JAVASCRIPT = """
+import { readFileSync } from 'node:fs';
+const { tellsUser } = await import(process.argv[1]);
+const { texts, data } = JSON.parse(readFileSync(0, 'utf8'));
+console.log(JSON.stringify(texts.filter((text) => tellsUser(text, data))));
+"""
+
+
+def convicts(text: str) -> bool:
+    """Whether the rule in `convicting.json` convicts the text."""
+    said = re.sub(r"[\s,]+", " ", re.sub(r"[.:;!]+", " . ", f".{text.lower()} "))
+    return any(f" {phrase} " in said for phrase in ACTS) and {*said.split()} <= LISTED
+
+
+def corpora() -> list[str]:
+    """Return all texts of all corpora but blank ones."""
+    paths = sorted((fixtures_dir() / "remediation").glob("*-corpus.json"))
+    documents = [CORPUS, *(_document(path.name)["texts"] for path in paths)]
+    return [row["text"] for rows in documents for row in rows if row["text"].strip()]
+
+
+def test_every_phrase_convicts_in_the_suites_own_reader() -> None:
+    """A sentence of a phrase alone is convicted by the rule, and by `judge` for a config lock."""
+    acquitted = [s for s in ACTS_ALONE if not convicts(s) or judge(s, CONFIG) != "convicted"]
+
+    assert acquitted == []
+
+
+def test_no_text_of_the_corpora_is_convicted_but_by_the_reader_too() -> None:
+    """The rule convicts at least twenty texts of the corpora, and `judge` all of them."""
+    convicted = [text for text in corpora() if convicts(text)]
+
+    assert [text for text in convicted if judge(text, CONFIG) != "convicted"] == []
+    assert len(convicted) >= 20
+
+
+@given(ahead=ANY_LISTED, phrase=st.sampled_from(ACTS), behind=ANY_LISTED)
+def test_no_convicted_text_conveys_operator_policy(ahead: str, phrase: str, behind: str) -> None:
+    """A phrase among any listed words is convicted by the rule, and never right for `judge`."""
+    text = f"{ahead} {phrase} {behind}"
+
+    assert convicts(text)
+    assert judge(text, CONFIG) != "conveys"
+
+
+def test_javascript_and_the_schema_convict_the_same_texts() -> None:
+    """The rule in JavaScript convicts the same texts, and so does the schema but for capitals."""
+    texts = [*ACTS_ALONE, *corpora()]
+    convicted = [text for text in texts if convicts(text)]
+    module = (Path(__file__).parents[1] / "node" / "texts.mjs").as_uri()
+    schema = jsonschema.Draft202012Validator(
+        json.loads((schemas_dir() / "remediation-map.schema.json").read_bytes())
+    )
+
+    done = subprocess.run(
+        [strangers.NODE, "--input-type=module", "-e", IN_JAVASCRIPT, module],
+        input=json.dumps({"texts": texts, "data": DATA}), capture_output=True, text=True,
+        check=True, timeout=60,
+    )  # fmt: skip
+    refused = [text for text in texts if not schema.is_valid({CONFIG: text})]
+
+    assert json.loads(done.stdout) == convicted
+    assert refused == [text for text in convicted if text != text.upper()]

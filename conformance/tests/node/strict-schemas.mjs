@@ -1,4 +1,5 @@
-// Compiles each schema by itself, as strictly as Ajv can, and judges the instances that stdin gives.
+// Compiles each schema by itself, as strictly as Ajv can, and judges the instances that stdin gives:
+// whether each is valid, and the `$comment` beside each of its errors that has one.
 // node strict-schemas.mjs AJV_FOLDER < {"schemas": {NAME: SCHEMA}, "instances": [[NAME, INSTANCE]]}
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
@@ -8,11 +9,13 @@ const require = createRequire(resolve(process.argv[2], "index.js"));
 const Ajv = require("ajv/dist/2020.js").default;
 const { schemas, instances } = JSON.parse(readFileSync(0, "utf8"));
 
-const warnings = [];
-const logger = { log() {}, warn: (...words) => warnings.push(words.join(" ")), error: (...words) => warnings.push(words.join(" ")) };
-const compiled = Object.fromEntries(Object.entries(schemas).map(([name, schema]) => {
-  const ajv = new Ajv({ strict: true, strictTypes: true, strictTuples: true, strictRequired: true, allErrors: true, logger });
-  return [name, ajv.compile(schema)];
-}));
-const valid = instances.map(([name, instance]) => compiled[name](instance));
-console.log(JSON.stringify({ warnings, valid }));
+const warnings = [], warn = (...words) => warnings.push(words.join(" "));
+const options = { strict: true, strictTypes: true, strictTuples: true, strictRequired: true,
+  allErrors: true, verbose: true, logger: { log() {}, warn, error: warn } };
+const compiled = Object.fromEntries(Object.entries(schemas).map(([name, schema]) => (
+  [name, new Ajv(options).compile(schema)])));
+const errors = instances.map(([name, instance]) => (
+  compiled[name](instance) ? [] : compiled[name].errors));
+const valid = errors.map(({ length }) => !length);
+const clauses = errors.map((all) => all.flatMap(({ parentSchema }) => parentSchema.$comment ?? []));
+console.log(JSON.stringify({ warnings, valid, clauses }));

@@ -3,27 +3,61 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
 
 SUFFIX = ".schema.json"
 
 
 def bundled(name: str) -> dict[str, Any]:
-    """Return a schema by name, each of its `$defs` named as a schema file replaced by that file's.
+    """Return a schema by name, each of its `$defs` that has an `$id` replaced by its own file's.
 
-    The copies are bundled likewise and lose their `$schema`; other definitions stay. No file is
-    written.
+    The copies are bundled likewise and lose their `$schema`. Texts that no config lock may have
+    are as in `convicting.json`. No file is written.
     """
     path = schemas_dir() / f"{name}{SUFFIX}"
     schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    for part in schema.get("$defs", {}):
-        if (schemas_dir() / f"{part}{SUFFIX}").is_file():
+    if name == "remediation-map":
+        schema["patternProperties"]["^disabled_by_config$"]["not"]["allOf"] = _convicting()
+    for part, own in schema.get("$defs", {}).items():
+        if "$id" in own:
             copy = bundled(part)
             del copy["$schema"]
             schema["$defs"][part] = copy
     return schema
+
+
+def _convicting() -> list[dict[str, str]]:
+    """Return the patterns of a text that convicts, in the syntax that all languages share.
+
+    That cannot ignore case: a capital may begin a word, and words of two letters be in capitals.
+    """
+    path = fixtures_dir() / "remediation" / "convicting.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    groups = data["told"]
+    listed = " ".join(
+        [*data["beside"], *(p for group in groups for ps in group.values() for p in ps)]
+    )
+    words = _either({*listed.split()} - {"."})
+    acts = "|".join(
+        rf"(?:{_either(group['before'])})[\s,]*(?:{_either(group['acts'])})" for group in groups
+    )
+    return [
+        {"pattern": rf"^[\s.,:;!]*(?:(?:{words})(?:[\s.,:;!]+|$))+$"},
+        {"pattern": rf"(?:{acts})(?:[\s.,:;!]|$)"},
+    ]
+
+
+def _either(phrases: Iterable[str]) -> str:
+    pattern = "|".join(sorted(phrases)).replace(".", "(?:^|[.:;!])").replace(" ", r"[\s,]+")
+    return re.sub(
+        r"(?<!\\)\b[a-z](?:[a-z]\b)?",
+        lambda match: "".join(f"[{letter.upper()}{letter}]" for letter in match[0]),
+        pattern,
+    )
 
 
 def text_of(schema: dict[str, Any]) -> str:
