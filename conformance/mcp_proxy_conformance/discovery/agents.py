@@ -7,6 +7,7 @@ from contextlib import suppress
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.offered import places
+from mcp_proxy_conformance.verdict.exchanges import View
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
 
@@ -89,11 +90,11 @@ def _proven(bench: Bench, agent: str) -> Bench | None:
     return None
 
 
-def onlookers(bench: Bench, tool: str = "") -> dict[str, Bench]:
+def onlookers(bench: Bench, tool: str = "") -> dict[View, Bench]:
     """Return the target's other views: its other endpoints, and agents that may see every server.
 
     Keys are names for reports, such as `as agent north`; values are benches. With `tool`, a
     built-in tool, only endpoints that offer it count. Inconclusive if no endpoint at all offers
     it.
     """
-    return places(bench, tool) | {f"as agent {view.agent}": view for view in everywhere(bench)}
+    return places(bench, tool) | {view.place: view for view in everywhere(bench)}

@@ -88,15 +88,15 @@ class Answer:
 
     def statuses(self) -> dict[ToolKey, Any]:
         """Return the status of each locked entry, by tool; of several of one tool the last."""
-        return {entry.key: entry.status for entry in self.disabled}
+        return {entry.key: self.reply.named(entry.status) for entry in self.disabled}
 
     def status(self, key: ToolKey) -> str:
         """Return the tool's status word in the answer, else `callable` or `absent`.
 
-        A tool listed as locked and as callable has its status here.
+        A tool listed as locked and as callable has its status here. The word names the exchange.
         """
         usual = "callable" if key in self.callables() else "absent"
-        return str(self.statuses().get(key, usual))
+        return self.reply.named(str(self.statuses().get(key, usual)))
 
     def listed_twice(self) -> list[str]:
         """Return the tools that are listed more than once, as locked, as callable, or as both.
@@ -140,7 +140,8 @@ def _is_of_word(letter: str) -> bool:
 class ServerEntry:
     """One server of the listing; `counts` is None when the member is absent.
 
-    `findings` are the breaches of the schema, where it was read as the view of a single server.
+    `findings` are the breaches of the schema, and `reply` the answer, where it was read as the view
+    of a single server.
     """
 
     name: str
@@ -148,6 +149,7 @@ class ServerEntry:
     has_counts: bool
     counts: Any = None
     findings: tuple[Finding, ...] = ()
+    reply: ToolReply | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +204,7 @@ def read_answer(
         tools=_entries(body, members.tools, known),
         disabled=_entries(body, members.disabled, known, "FR-003.members"),
         remediation=remediation,
-        note=note,
+        note=None if note is None else reply.named(note),
         body=body,
         has_disabled=members.disabled in body,
         findings=exchange_findings(body, members, flag=flag, limit=limit),
@@ -248,7 +250,7 @@ def read_inspected(reply: ToolReply, members: Members) -> ServerEntry:
     if inspected is None or isinstance(inspected, list):
         raise Misshapen(f'the view of one server has no "{members.inspected}": {as_json(body)}')
     entry = server_entry(inspected, members)
-    return replace(entry, findings=inspection_findings(inspected, members))
+    return replace(entry, findings=inspection_findings(inspected, members), reply=reply)
 
 
 def read_body(reply: ToolReply) -> dict[str, Any]:

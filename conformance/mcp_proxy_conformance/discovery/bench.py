@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any, TypeVar
 
 from mcp_proxy_conformance.catalogue.surface import Surface
@@ -23,18 +24,32 @@ from mcp_proxy_conformance.discovery.arming import Armed, arm
 from mcp_proxy_conformance.discovery.calibration import Path, path_in_words
 from mcp_proxy_conformance.discovery.grounds import REVEALS
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses, is_withheld
-from mcp_proxy_conformance.discovery.requests import ABSENT, Called, call, discover
+from mcp_proxy_conformance.discovery.requests import (
+    ABSENT,
+    Called,
+    call,
+    discover,
+    exchanged,
+    members,
+)
 from mcp_proxy_conformance.targets.started import Started, awaited
 from mcp_proxy_conformance.targets.waits import Lock, Settling, Tools, during
+from mcp_proxy_conformance.verdict.comparison import note_exchange
+from mcp_proxy_conformance.verdict.exchanges import Named, View
 from mcp_proxy_conformance.verdict.result import Breach, Cause, Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.client import Way
-from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
+from mcp_proxy_conformance.wire.revisions import LATEST_STATELESS
 
 __all__ = ["ABSENT", "Bench", "Called"]
 
 T = TypeVar("T")
+WIRES: Mapping[Way, str] = {
+    "auto": "", "handshake": "by handshake", "stateless": f"in {LATEST_STATELESS}",
+    "stdio": "over stdio",
+}  # fmt: skip
+"""How findings name the wire of a view."""
 STATELESS_S = 2.0
 """Seconds to wait for the first answer in the stateless revision, which a target need not have."""
 
@@ -140,6 +155,8 @@ class Bench:
             answer = self.discover(query, include_disabled=include_disabled, limit=limit)
             self.started.answers[place] = answer
         assert isinstance(answer, Answer)
+        asked = {"query": query, "include_disabled": include_disabled, "limit": limit}
+        note_exchange(answer.reply.messages, self._members(asked))
         return answer
 
     def revealed(self, query: str, *, limit: Any = ABSENT) -> dict[ToolKey, Any]:
@@ -161,7 +178,8 @@ class Bench:
         Breaches of its schema are reported. Raises Misshapen for an error or another shape.
         """
         template = self.surface.listing
-        reply = self.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
+        asked = {"list": True}
+        reply = self.tool_call(template.tool, template.arguments, asked, endpoint=template.endpoint)
         return self.listing(reply)
 
     def listing(self, reply: ToolReply) -> Listing:
@@ -171,7 +189,7 @@ class Bench:
         """
         single = [server.name for server in self.world.servers]
         listing = read_listing(reply, self.surface.members, single)
-        self.started.found(listing.findings, "listing of servers")
+        self.started.found(listing.findings, "listing of servers", reply.messages)
         return listing
 
     def inspect(self, server: str) -> ServerEntry:
@@ -180,8 +198,9 @@ class Bench:
         Raises NotApplicable if the target does not declare or name such views, Misshapen
         for an error or another shape.
         """
-        entry = read_inspected(self.inspection(server), self.surface.members)
-        self.started.found(entry.findings, f"view of {server}")
+        reply = self.inspection(server)
+        entry = read_inspected(reply, self.surface.members)
+        self.started.found(entry.findings, f"view of {server}", reply.messages)
         return entry
 
     def inspection(self, server: str) -> ToolReply:
@@ -193,7 +212,7 @@ class Bench:
         if template is None or "inspect" not in self.started.target.capabilities:
             raise NotApplicable("inspect is not declared", cause="not_declared")
         tool, arguments = template.filled(ToolKey(server, ""), {})
-        return self.tool_call(tool, arguments, endpoint=template.endpoint)
+        return self.tool_call(tool, arguments, {"server": server}, endpoint=template.endpoint)
 
     def call(
         self, key: ToolKey, arguments: dict[str, Any] | None = None, *, surface: int = 0
@@ -220,7 +239,7 @@ class Bench:
             return
         if len(statuses := allowed_statuses(state)) == 1:
             findings = rejection_findings(called.text, next(iter(statuses)))
-            self.started.found(findings, f"call of {called.key}")
+            self.started.found(findings, f"call of {called.key}", called.reply.messages)
 
     def refusal(self, key: ToolKey) -> str:
         """Return the text of the tool's refused call, shared with other checks in the same state.
@@ -228,23 +247,42 @@ class Bench:
         The administrator calls by the first declared way. Raises Inconclusive if the call gets
         through.
         """
-        text = self.started.answers.get(("refusal", key))
-        if text is None:
+        called = self.started.answers.get(("refusal", key))
+        if called is None:
             called = Bench(self.started, self.armed).call(key)
             self.require(not called.reached, f"the call of {key} was not refused")
-            text = self.started.answers["refusal", key] = called.text
-        return str(text)
+            self.started.answers["refusal", key] = called
+        assert isinstance(called, Called)
+        note_exchange(called.reply.messages, [("tool", str(key))])
+        return called.text
 
-    def tool_call(self, tool: str, arguments: Any, *, endpoint: str = "") -> ToolReply:
-        """Make one tools/call of the target's own tools and return the raw reply, an error too."""
-        return self._client(endpoint).call_tool(tool, arguments)
+    def tool_call(
+        self, tool: str, arguments: Any, asked: Mapping[str, Any] = {}, *, endpoint: str = ""
+    ) -> ToolReply:
+        """Make one tools/call of the target's own tools and return the raw reply, an error too.
+
+        `asked` are the members by which a finding's place names the request.
+        """
+        asked = {"endpoint": self.endpoint, **asked}
+        return exchanged(self.started, tool, arguments, asked, agent=self.agent,
+                         endpoint=endpoint or self.endpoint, wire=self.wire)  # fmt: skip
 
     def request(self, method: str, params: Any, *, endpoint: str = "") -> Reply:
         """Send any request of the protocol and return the raw reply, an error too."""
-        return self._client(endpoint).request(method, params)
+        place = endpoint or self.endpoint
+        reply = self.started.conversation(self.agent, place, self.wire).request(method, params)
+        note_exchange(reply.messages, self._members({"method": method}))
+        return reply
 
-    def _client(self, endpoint: str) -> Conversation:
-        return self.started.conversation(self.agent, endpoint or self.endpoint, self.wire)
+    def _members(self, asked: Mapping[str, Any]) -> Sequence[tuple[str, Any]]:
+        return members(self.agent, self.endpoint, self.wire, asked)
+
+    @property
+    def place(self) -> View:
+        """The view of this bench, as findings name it: agent, endpoint, wire; "" is the usual."""
+        endpoint = f"at {self.endpoint}" if self.endpoint else ""
+        agent = f"as agent {self.agent}" if self.agent else ""
+        return View(" ".join(filter(None, (agent, endpoint, WIRES[self.wire]))), self._members({}))
 
     def together(self, acts: Sequence[Callable[[], T]], threads: int = 8) -> Sequence[T]:
         """Run all acts on up to `threads` threads, each with its own sessions; wait for all.
@@ -252,7 +290,9 @@ class Bench:
         Return their results in order; the first error is raised.
         """
         with ThreadPoolExecutor(threads) as crew:
-            return list(crew.map(lambda act: act(), acts))
+            return list(
+                crew.map(lambda own, act: own.run(act), [copy_context() for _ in acts], acts)
+            )
 
     def upstream_calls(self, key: ToolKey) -> int:
         """Return the number of calls of a tool that its upstream has counted."""
@@ -265,7 +305,11 @@ class Bench:
         yield
         moved = {str(k): self.upstream_calls(k) - n for k, n in before.items()}
         if reached := {name: count for name, count in moved.items() if count}:
-            raise Breach({f"calls of {name}": count for name, count in reached.items()})
+            by_call = [("reached", True)]
+            raise Breach(
+                {Named(f"calls of {name}", [("tool", name), *by_call]): count
+                 for name, count in reached.items()}
+            )  # fmt: skip
 
     # -- the operator side, on fresh targets -----------------------------------------------
 
@@ -363,11 +407,12 @@ class Bench:
     def twin(self, world: World | None = None) -> Iterator[Bench]:
         """Start a second target in this or another world, prove its locks, and yield its bench.
 
-        Its schema breaches are reported with the first one's; it is closed after the block.
+        Its messages and schema breaches are reported with the first one's; it is closed after the
+        block.
         Raises AdapterError if it does not start.
         """
         own = self.started
-        started = Started(own.target, world or self.world, own.scratch)
+        started = Started(own.target, world or self.world, own.scratch, transcript=own.transcript)
         started.findings = own.findings
         try:
             yield Bench(started, arm(started), self.agent)

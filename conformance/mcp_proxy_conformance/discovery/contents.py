@@ -11,6 +11,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.remediation import judge, mask, tells_user_act
+from mcp_proxy_conformance.verdict.exchanges import Exactly
 
 SHORT = 20
 """Characters; a shorter text matches whole strings only, not parts of them."""
@@ -19,7 +20,8 @@ SHORT = 20
 def masked(bench: Bench, text: str, key: ToolKey) -> str:
     """Mask in a text the tool's and its server's names, and the tool's descriptions, also quoted.
 
-    Descriptions are its own and those that a step of the world changes it to.
+    Descriptions are its own and those that a step of the world changes it to. The text names its
+    exchange as before.
     """
     changed = [s.description for s in bench.world.steps if s.change == key.tool and s.description]
     says = (bench.tools[key].description, *changed)
@@ -27,7 +29,8 @@ def masked(bench: Bench, text: str, key: ToolKey) -> str:
         form[1:-1] for description in says for form in (json.dumps(description), repr(description))
     ]
     names = (key.server, key.tool, *says, *quoted)
-    return mask(text, [f"{key.server}:{key.tool}", *names])
+    own = mask(text, [f"{key.server}:{key.tool}", *names])
+    return Exactly(own, text.message) if isinstance(text, Exactly) else own
 
 
 def schemas(members: Mapping[str, Any]) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ def _compare_discovery(case: Case, bench: Bench) -> Comparison:
         compared.observed["FR-006.odd-limits"] += 1  # it may be refused
         return compared
     bench.require(answer.error is None, f"discovery answered with an error: {answer.error}")
-    compared.message = str(answer.reply.received.id)
+    compared.messages = answer.reply.messages
     flag = bool(when.include_disabled)
     limit = when.limit if isinstance(when.limit, (int, float)) else None
     _not_capped_lower(then, answer, bench)
@@ -546,7 +546,7 @@ def _compare_listing(case: Case, bench: Bench) -> Comparison:
     compared = Comparison()
     _as_admin(bench).expect_block()
     listing = bench.list()
-    compared.message = str(listing.reply.received.id)
+    compared.messages = listing.reply.messages
     named = [(server.name, server.members) for server in listing.servers.values()]
     _members(case, {"servers": named}, compared)
     for server, wanted in (case.then.counts or {}).items():
@@ -612,7 +612,7 @@ def _compare_call(case: Case, bench: Bench, *, way: int) -> Comparison:
     tool = key(case.when.tool or "")
     _expect_proven(bench, tool)
     called = bench.call(tool, surface=way)
-    compared.message = str(called.reply.received.id)
+    compared.messages = called.reply.messages
     if then is None:
         return compared
     if then.reaches_upstream is not None:

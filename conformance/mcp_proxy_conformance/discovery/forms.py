@@ -14,9 +14,8 @@ from mcp_proxy_conformance.discovery.calibration import (
     Exact,
     absent_against_false,
 )
-from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.discovery.requests import ABSENT, exchanged, in_words
 from mcp_proxy_conformance.wire import spans
-from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.spans import Malformed, Node
 
 
@@ -66,12 +65,11 @@ def exact_answer(
     arguments |= {bench.surface.limit: request["limit"]} if "limit" in request else {}
     arguments |= {FLAG: False} if form == FALSE else {}
     arguments |= {FLAG: True} if form == OPTED_IN else {}
-    client = bench.started.conversation(bench.agent, bench.endpoint, bench.wire)
-    if not (apart and isinstance(client, Client)):
-        reply = client.call_tool(bench.surface.discovery_tool, arguments)
-    else:
-        with client.sibling() as own:
-            reply = own.call_tool(bench.surface.discovery_tool, arguments)
+    reply = exchanged(
+        bench.started, bench.surface.discovery_tool, arguments,
+        {**request, "include_disabled": arguments.get(FLAG, ABSENT)}, agent=bench.agent,
+        endpoint=bench.endpoint, wire=bench.wire, apart=apart,
+    )  # fmt: skip
     exact = Exact.of(reply)
     parts = {name: without_flag(part, arguments) for name, part in exact.parts()}
     return Exact(result=parts["result"], text=parts["text"])
@@ -90,7 +88,7 @@ def unequal(
     for request in requests:
         exact_answer(bench, request, OPTED_IN)
     compared = {
-        in_words(request): absent_against_false(
+        in_words(request, include_disabled=False): absent_against_false(
             lambda form, request=request: exact_answer(bench, request, form, apart=apart),  # type: ignore[misc]
             bench.cut,
         )

@@ -18,6 +18,7 @@ from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import is_withheld, must_have_note
+from mcp_proxy_conformance.verdict.exchanges import Exactly, View
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 
@@ -49,7 +50,7 @@ def on_stages_of_locked_tools() -> pytest.MarkDecorator:
     return pytest.mark.parametrize("queries", params)
 
 
-def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str, Answer]:
+def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[Exactly, Answer]:
     """Return, by query, the answers that owe a note: no callable tool, yet a relevant one revealed.
 
     `limit` is that of the requests without the flag. An error owes a note, too, if the same request
@@ -62,7 +63,7 @@ def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[str,
     if open_tools and all(answer.tools for answer in answers.values()):
         raise NotApplicable("its search lists callable tools for every query, so no note is due")
     owing = {
-        query: answer
+        answer.reply.named(query): answer
         for query, answer in answers.items()
         if not _is_excused(bench, answer)
         and must_have_note(
@@ -93,21 +94,23 @@ def _is_excused(bench: Bench, answer: Answer) -> bool:
     return FLAG in answer.error or flagged.error is not None
 
 
-def owed_everywhere(bench: Bench, queries: Iterable[str]) -> dict[str, Answer]:
+def owed_everywhere(bench: Bench, queries: Iterable[str]) -> dict[tuple[str, ...], Answer]:
     """Return the answers that owe a note, as `owed` does, from every view of the target.
 
     Views are the bench itself, the same at limit 1, other endpoints, and agents of every
-    server. Keys are the query and the view's name. A view where no note is owed is left out; for
+    server. Keys are the query and the view. A view where no note is owed is left out; for
     the bench itself, NotApplicable or Inconclusive is raised.
     """
     queries = tuple(queries)
-    owing = dict(owed(bench, queries))
-    views: dict[str, tuple[Bench, Any]] = {"at limit 1": (bench, 1)}
-    views |= {place: (view, ABSENT) for place, view in onlookers(bench).items()}
-    for place, (view, limit) in views.items():
+    owing: dict[tuple[str, ...], Answer] = {
+        (query, bench.place): answer for query, answer in owed(bench, queries).items()
+    }
+    limited = [(View("at limit 1"), bench, 1)]
+    limited += [(place, view, ABSENT) for place, view in onlookers(bench).items()]
+    for place, view, limit in limited:
         with suppress(Inconclusive, NotApplicable):
             answers = owed(view, queries, limit)
-            owing |= {f"{query} {place}": answer for query, answer in answers.items()}
+            owing |= {(query, place): answer for query, answer in answers.items()}
     return owing
 
 

@@ -10,13 +10,16 @@ from urllib.parse import urlsplit
 
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.verdict.comparison import messages_read, note_exchange
+from mcp_proxy_conformance.verdict.exchanges import Named, View
 from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.revisions import LATEST_STATELESS
+from mcp_proxy_conformance.wire.transcript import last_exchange
 
-STATELESS = f" ({LATEST_STATELESS})"
+STATELESS = f" in {LATEST_STATELESS}"
 """End of the name of a place that is looked at in the stateless revision."""
 
 
@@ -29,7 +32,7 @@ def offered(bench: Bench, tool: str = "") -> dict[str, dict[str, Any]]:
     for endpoint in bench.surface.endpoints:
         with suppress(Inconclusive):
             client = bench.started.client(bench.agent, endpoint)
-            entries[endpoint] = _entry(client, name)
+            entries[endpoint] = _entry(bench, endpoint, client, name)
     bench.require(entries, f"no declared endpoint offers {name}")
     return entries
 
@@ -49,18 +52,17 @@ def elsewhere(bench: Bench, tool: str = "") -> list[str]:
     return list(endpoints)
 
 
-def places(bench: Bench, tool: str = "") -> dict[str, Bench]:
-    """Return a bench for each endpoint, but the first, that offers the tool, by a name for reports.
+def places(bench: Bench, tool: str = "") -> dict[View, Bench]:
+    """Return a bench for each endpoint, but the first, that offers the tool, by its view's name.
 
     If the target speaks the stateless revision and the bench's wire is `auto`, the last endpoint
     is also there in that revision, or the bench's own without another one. Inconclusive if no
     endpoint offers the tool.
     """
-    views = {f"at {endpoint}": bench.at(endpoint) for endpoint in elsewhere(bench, tool)}
-    if bench.wire != "auto" or not bench.is_stateless:
-        return views
-    name, view = [*views.items()][-1] if views else ("", bench)
-    return views | {f"{name}{STATELESS}".strip(): view.over("stateless")}
+    views = [bench.at(endpoint) for endpoint in elsewhere(bench, tool)]
+    if bench.wire == "auto" and bench.is_stateless:
+        views.append([bench, *views][-1].over("stateless"))
+    return {view.place: view for view in views}
 
 
 def offered_anywhere(bench: Bench, *, anew: bool = False) -> dict[str, dict[str, Any]]:
@@ -73,13 +75,16 @@ def offered_anywhere(bench: Bench, *, anew: bool = False) -> dict[str, dict[str,
     key = ("entries", bench.agent)
     kept: dict[str, dict[str, Any]] | None = bench.started.answers.get(key)
     if kept is not None and not anew:
+        for place in kept:
+            note_exchange(bench.started.answers[(*key, place)], _members(bench, place))
         return dict(kept)
     bench.started.answers.pop(key, None)
     entries, failed = {}, False
     for place, opened in conversations(bench.started, bench.agent).items():
         try:
             with suppress(Inconclusive), opened() as client:
-                entries[place] = _entry(client, bench.surface.discovery_tool)
+                entries[place] = _entry(bench, place, client, bench.surface.discovery_tool)
+                bench.started.answers[(*key, place)] = messages_read()
         except unspoken(place):
             failed = True
     bench.require(entries, f"no declared endpoint offers {bench.surface.discovery_tool}")
@@ -118,9 +123,24 @@ def unspoken(place: str) -> tuple[type[Exception], ...]:
     return (ProtocolFault, Unreachable) if place.endswith(STATELESS) else ()
 
 
-def _entry(client: Conversation, name: str) -> dict[str, Any]:
+def listed_at(place: str) -> Named:
+    """Return the part of a finding's place that names the tools/list of a place."""
+    return Named(f"tools/list at {place}", [("place", place)])
+
+
+def _members(bench: Bench, place: str) -> list[tuple[str, Any]]:
+    return [("place", place), ("agent", bench.agent or ""), ("endpoint", ""), ("wire", bench.wire)]
+
+
+def _entry(bench: Bench, place: str, client: Conversation, name: str) -> dict[str, Any]:
     """Return the tool's entry in tools/list; raise Inconclusive without one."""
-    for tool in client.tools():
+    since = bench.started.transcript.mark()
+    try:
+        tools = client.tools()
+    finally:
+        messages = last_exchange(bench.started.transcript.since(since), {"client"})
+        note_exchange(messages, _members(bench, place))
+    for tool in tools:
         if tool.get("name") == name:
             return tool
     raise Inconclusive(f"the tool {name!r} is not offered", cause="not_offered")

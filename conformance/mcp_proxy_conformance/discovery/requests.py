@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,13 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer, read_answer
 from mcp_proxy_conformance.discovery.structured import expect_agreement
 from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.verdict.comparison import note_exchange
+from mcp_proxy_conformance.verdict.exchanges import Named
 from mcp_proxy_conformance.verdict.result import Misshapen
-from mcp_proxy_conformance.wire.client import Way
-from mcp_proxy_conformance.wire.faults import ProtocolFault
+from mcp_proxy_conformance.wire.client import Client, Way
+from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.reply import ToolReply
+from mcp_proxy_conformance.wire.transcript import last_exchange
 
 
 class _Absent:
@@ -35,15 +39,50 @@ WORDS = {"include_disabled": "flag", "list": "listing of servers", "do": ""}
 """Members of a request that go by another word in a sentence."""
 
 
-def in_words(request: Mapping[str, Any]) -> str:
-    """Return the arguments of a request as a part of a sentence: `query "mobel", flag true`."""
+def in_words(request: Mapping[str, Any], **unsaid: Any) -> Named:
+    """Return the arguments of a request as a part of a sentence: `query "mobel", flag true`.
+
+    In a finding's place it names the requests with these arguments, and with those `unsaid`.
+    """
     parts = []
     for name, value in request.items():
         word = WORDS.get(name, name)
         plain = name in ("agent", "server", "tool", "do")
         text = str(value) if plain else json.dumps(value, ensure_ascii=False, default=str)
         parts.append(word if name == "list" and value is True else f"{word} {text}".strip())
-    return ", ".join(parts)
+    return Named(", ".join(parts), {**request, **unsaid}.items())
+
+
+def exchanged(
+    started: Started, tool: str, arguments: Mapping[str, Any], asked: Mapping[str, Any], *,
+    agent: str | None = None, endpoint: str = "", wire: Way = "auto", apart: bool = False,
+) -> ToolReply:  # fmt: skip
+    """Call a tool of the target itself; note the exchange for findings, by the members `asked`.
+
+    `apart`: in a session of its own, over HTTP only. Raises Unreachable without an answer,
+    ProtocolFault for an invalid one.
+    """
+    request = members(agent, endpoint, wire, asked)
+    request += [("own", name) for name in started.asked_for.get(asked.get("query", ""), ())]
+    since = started.transcript.mark()
+    client = started.conversation(agent, endpoint, wire)
+    own = client.sibling() if apart and isinstance(client, Client) else nullcontext(client)
+    try:
+        with own as conversation:
+            reply = conversation.call_tool(tool, arguments)
+    except (ProtocolFault, Unreachable):
+        note_exchange(last_exchange(started.transcript.since(since), {"client"}), request)
+        raise
+    note_exchange(reply.messages, request)
+    return reply
+
+
+def members(
+    agent: str | None, endpoint: str, wire: Way, asked: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    """Return the members by which a place names a request: the view's, then those `asked`."""
+    every = {"agent": agent or "", "endpoint": endpoint, "wire": wire, **asked}
+    return [(name, value) for name, value in every.items() if value is not ABSENT]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +100,13 @@ class Called:
 
     @property
     def text(self) -> str:
-        """All the words of the answer: an error's message, else its text items, one per line."""
+        """All the words of the answer: an error's message, else its text items, one per line.
+
+        As a finding's value they name the exchange.
+        """
         if self.reply.error is not None:
-            return str(self.reply.error.get("message", self.reply.error))
-        return "\n".join(self.reply.texts)
+            return self.reply.named(str(self.reply.error.get("message", self.reply.error)))
+        return self.reply.named("\n".join(self.reply.texts))
 
 
 def call(
@@ -84,10 +126,15 @@ def call(
     template, upstream = started.target.surface.calls[surface], started.servers[key.server]
     tool, filled = template.filled(key, arguments or {})
     before = upstream.calls(key.tool)
-    reply = started.conversation(agent, template.endpoint, wire).call_tool(tool, filled)
+    asked: dict[str, Any] = {"tool": str(key), "surface": surface, "endpoint": ""}
+    reply = exchanged(
+        started, tool, filled, asked, agent=agent, endpoint=template.endpoint, wire=wire
+    )
     reached = upstream.calls(key.tool) > before
     if agent is None and wire != "stdio" and not surface:
         started.effects.called(key, reached=reached)
+    if reached:
+        note_exchange(reply.messages, [*asked.items(), ("reached", True)])
     return Called(key=key, reply=reply, reached=reached)
 
 
@@ -113,10 +160,12 @@ def discover(
         arguments[FLAG] = include_disabled
     if limit is not ABSENT:
         arguments[names.limit] = limit
+    asked = {"query": query, "include_disabled": include_disabled, "limit": limit}
     try:
-        reply = started.conversation(agent, endpoint, wire).call_tool(
-            names.discovery_tool, arguments
-        )
+        reply = exchanged(
+            started, names.discovery_tool, arguments, asked, agent=agent, endpoint=endpoint,
+            wire=wire,
+        )  # fmt: skip
         answer = read_answer(
             reply, query, names.members, started.known,
             flag=False if include_disabled is ABSENT else include_disabled, limit=limit,
@@ -131,7 +180,7 @@ def discover(
         if include_disabled is True and ANSWERED in started.seen and not named:
             raise Misshapen(str(error), "FR-001.accepts") from None
         raise
-    started.found(answer.findings, in_words(arguments))
+    started.found(answer.findings, in_words(arguments), reply.messages)
     if include_disabled is not True:
         started.seen.add(ANSWERED)
     return answer

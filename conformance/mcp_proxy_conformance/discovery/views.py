@@ -16,7 +16,7 @@ from mcp_proxy_conformance.discovery.expectation import compare_answer
 from mcp_proxy_conformance.discovery.forms import unequal
 from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.targets.adapter import Unsupported
-from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.comparison import Comparison, messages_read
 from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 
@@ -43,7 +43,7 @@ def looked_at(case: Case, bench: Bench) -> Comparison:
         compare_forms(case, bench, compared)
     for second in _seconds(case, views(case, bench)):
         with suppress(Inconclusive, NotApplicable, ProtocolFault, Unsupported):
-            compared.add(_compared(case, second), f" ({second.name})")
+            compared.add(_compared(case, second), view=second.name)
     return compared
 
 
@@ -82,18 +82,17 @@ def compare_forms(case: Case, bench: Bench, compared: Comparison) -> None:
         {"limit": when.limit} if isinstance(when.limit, (int, float, str)) else {}
     )
     if when.include_disabled:
-        usual, flagged = (
-            [
-                str(k)
-                for k in view.discover(when.query or "", include_disabled=f, **limit).callables()
-            ]
-            for f in (ABSENT, True)
-        )
+        answers = [
+            view.discover(when.query or "", include_disabled=f, **limit) for f in (ABSENT, True)
+        ]
+        usual, flagged = ([*map(str, answer.callables())] for answer in answers)
+        compared.messages = answers[1].reply.messages + answers[0].reply.messages
         compared.one_of("the callable tools in order", flagged, (usual,),
                         breaks=["FR-006.callables"])  # fmt: skip
     else:
         unlike = unequal(view, [{"query": when.query, **limit}])
         differences = [repr(difference) for several in unlike.values() for difference in several]
+        compared.messages = messages_read(next(iter(unlike), ""))
         compared.truth("bytes with the flag false", differences, holds=not differences,
                        allowed="the same bytes as without the flag",
                        breaks=["FR-002.absent-is-false"])  # fmt: skip
@@ -106,7 +105,7 @@ def views(case: Case, bench: Bench) -> list[View]:
     """
     others = list(_ways(case, bench) if case.when.do == "call" else _endpoints(case, bench))
     if case.when.agent is None:
-        others += [View(f"as agent {view.agent}", view) for view in everywhere(bench)]
+        others += [View(view.place, view) for view in everywhere(bench)]
     return others
 
 

@@ -32,7 +32,7 @@ from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.sse import SseClient
 from mcp_proxy_conformance.wire.stdio import StdioClient
-from mcp_proxy_conformance.wire.transcript import Message, Transcript
+from mcp_proxy_conformance.wire.transcript import Message, Transcript, last_exchange
 
 PAUSE_S, REFUSES_S = 0.05, 1.5
 TIMEOUT_S, SERVES_S = 10.0, 3.0
@@ -152,6 +152,11 @@ class StartedRelay:
     def is_direct(self, message: Message) -> bool:
         """Whether a message of the transcript was sent on the direct way, without the relay."""
         return message.peer in (DIRECT, *(side.server.url for side in self._directs))
+
+    def latest(self) -> tuple[str, ...]:
+        """Return the ids of the last act's messages: a request to the relay, and what followed."""
+        passed = (each for each in self.transcript.since(0) if not self.is_direct(each))
+        return last_exchange(passed, {"client", "upstream"})
 
     def close(self) -> None:
         """End the clients, the relay and the servers."""

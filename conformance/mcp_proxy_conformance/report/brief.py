@@ -23,7 +23,7 @@ OPTIONAL = (
     "evidence", "cut", "messages", "blame", "reproduce",
 )  # fmt: skip
 """Members of a clause or a result that may be missing when they are empty."""
-OF_FINDING = ("described", "message", "about", "due", "taken_for", "origin")
+OF_FINDING = ("described", "messages", "views", "about", "due", "taken_for", "origin")
 """Such members of a finding."""
 TIMES = ("began", "seconds", "python", "requests", "command")
 """Members of `timing` that are about the whole run."""
@@ -85,9 +85,16 @@ def _brief(result: Result, messages: tuple[str, ...]) -> Result:
     passed or does not apply loses all evidence, `unseen` and `cut`.
     """
     told = result.verdict in TOLD
+    findings = tuple(
+        msgspec.structs.replace(
+            finding, messages=tuple(each for each in finding.messages if each in messages)
+        )
+        for finding in result.findings
+    )
     return msgspec.structs.replace(
         result,
         messages=messages,
+        findings=findings,
         evidence=result.evidence if told and not result.findings else (),
         reproduce="",
         unseen=result.unseen if told else (),

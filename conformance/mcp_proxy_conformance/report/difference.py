@@ -79,14 +79,20 @@ def _of_finding(finding: Finding) -> Iterator[Difference]:
     A `described` one, whose allowed side is a phrase, yields one: the observed value, "nothing"
     for None, against the phrase. In a finding about tools, "absent" is shown as "not listed".
     """
-    observed, allowed = _plain(finding.observed), _plain(finding.allowed)
+    observed, allowed, path = _plain(finding.observed), _plain(finding.allowed), _place(finding)
     if finding.about:
         observed, allowed = _placed(observed), _placed(allowed)
     if finding.described and isinstance(allowed, str):
         shown = "nothing" if observed is None else _short(observed)
-        yield Difference(finding.path, shown, _cut(allowed), _texts(observed))
+        yield Difference(path, shown, _cut(allowed), _texts(observed))
     else:
-        yield from _differences(finding.path, observed, allowed)
+        yield from _differences(path, observed, allowed)
+
+
+def _place(finding: Finding) -> str:
+    views = ", ".join(filter(None, finding.views))
+    also = "also " if "" in finding.views else ""
+    return f"{finding.path} ({also}{views})".strip() if views else finding.path
 
 
 def _placed(value: Any) -> Any:

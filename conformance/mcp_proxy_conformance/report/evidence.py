@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,19 +19,6 @@ from mcp_proxy_conformance.verdict.result import Result
 
 LEAST = 4
 """Characters; shorter texts are found in any message."""
-_TOOL = re.compile(r"[\w.-]+:(?P<tool>[\w.-]+)")
-_FLAGGED = re.compile(r'include_disabled\\*"\s*:\s*true')
-OF_USUAL = (
-    "FR-001.default-off", "FR-002", "FR-007.note", "FR-009", "FR-010", "SC-001", "SC-005", "SC-006",
-)  # fmt: skip
-"""Clauses, or requirements, whose breach is one of an answer without the flag."""
-OF_FLAGGED = ("FR-001", "FR-003", "FR-004", "FR-005", "FR-006", "SC-002")
-"""Further requirements whose breach, if it is an absence, is one of an answer to the flag."""
-_STATELESS = "io.modelcontextprotocol/protocolVersion"
-"""The member of a request in the stateless revision, whose date is in the place of a finding."""
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_WORD = re.compile(r"[A-Za-z][\w.-]{3,}")
-_NUMBER = re.compile(r"(?<![\w.-])\d+(?![\w.-])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +54,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Guilty:
-    """A message to look at, and the observed text in it; `observed` is empty if it is not there."""
+    """A message to look at, its request if known, and the observed text in it, empty if in none."""
 
     place: str
+    request: str
     observed: str
 
 
@@ -97,78 +84,36 @@ def _facts(ungrouped: Iterable[Difference]) -> Iterator[Fact]:
 def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Guilty, ...]:
     """Return the messages of a failed or waived result that show the failure; () for others.
 
-    They are the target's messages that findings name by id, else those with an observed text. If
-    there are none, it is one message: a tool call of the suite that is the last, as unanswered;
-    else the last of the answers to calls that fit the first finding best; else the target's last.
+    They are the answers that its findings were read from, the first finding's first, or a request
+    that got none. Where findings name no messages, as in reports of earlier builds, it is the last
+    message of the target.
     """
     if result.verdict not in ("fail", "waived"):
         return ()
-    of_target = [place for place in result.messages if is_of_target(messages[place])]
-    observed = {
-        place: text
+    cited = dict.fromkeys(
+        place for finding in result.findings for place in finding.messages if place in messages
+    )
+    if not cited:
+        of_target = [place for place in result.messages if is_of_target(messages[place])]
+        cited = dict.fromkeys(result.messages[: result.messages.index(of_target[-1]) + 1][-2:]
+                              if of_target else ())  # fmt: skip
+    texts = [
+        text
         for difference in differences(result.findings)
         for part in difference.texts
         if len(part) >= LEAST
         for text in _forms(part)
-        for place in of_target
-        if text in messages[place].body and _names_its_tool(difference.path, messages[place])
-    }
-    if compared := {finding.message for finding in result.findings}.intersection(of_target):
-        return tuple(
-            Guilty(place, observed.get(place, "")) for place in of_target if place in compared
-        )
-    if observed:
-        return tuple(Guilty(place, observed[place]) for place in of_target if place in observed)
-    if (last := result.messages[-1:]) and _is_unanswered(messages[last[0]]):
-        return (Guilty(last[0], ""),)
-    calls = [
-        (before, place)
-        for before, place in pairwise(result.messages)
-        if place in of_target and "tools/call" in messages[before].note
     ]
-    best = max((_fit(result, messages[sent], messages[got]) for sent, got in calls), default=None)
-    answers = [got for sent, got in calls if _fit(result, messages[sent], messages[got]) == best]
-    return tuple(Guilty(place, "") for place in (answers or of_target)[-1:])
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class _Fit:
-    """How well a request and its answer fit a finding; the greatest is the best.
-
-    `is_suited`: the request's `include_disabled` suits the clause, and its revision the place.
-    `in_request` and `in_answer` count what they have of the place: words, and for the request
-    numbers too.
-    """
-
-    is_suited: bool
-    in_request: int
-    in_answer: int
-
-
-def _fit(result: Result, request: ReportedMessage, answer: ReportedMessage) -> _Fit:
-    """Return how well a request and its answer fit the result's first finding.
-
-    Without a finding, the clause is the result's first, and the place empty.
-    """
-    finding = next(iter(result.findings), None)
-    clause = next(iter(finding.clauses if finding is not None else result.clauses), "")
-    path = finding.path if finding is not None else ""
-    flagged = _FLAGGED.search(request.body) is not None
-    if clause.startswith(OF_USUAL):
-        is_suited = not flagged
-    else:
-        is_suited = flagged or not clause.startswith(OF_FLAGGED)
-    is_suited &= (_DATE.search(path) is not None) == (_STATELESS in request.body)
-    words = set(_WORD.findall(path))
-    numbers = [number for number in _NUMBER.findall(path)
-               if re.search(rf":\s*{number}\b", request.body)]  # fmt: skip
-    in_request = sum(word in request.body for word in words) + len(numbers)
-    return _Fit(is_suited, in_request, sum(word in answer.body for word in words))
-
-
-def _is_unanswered(last: ReportedMessage) -> bool:
-    """Whether a result's last message is a `tools/call` that the suite's client sent."""
-    return (last.edge, last.direction) == ("client", "sent") and "tools/call" in last.note
+    found, request = list[Guilty](), ""
+    for place, after in pairwise((*cited, "")):
+        if is_of_target(messages[place]):
+            body = messages[place].body
+            found.append(Guilty(place, request, next((t for t in texts if t in body), "")))
+            continue
+        request = place
+        if not after or not is_of_target(messages[after]):  # it was not answered
+            found.append(Guilty(place, request, ""))
+    return tuple(found)
 
 
 def is_of_target(message: ReportedMessage) -> bool:
@@ -186,12 +131,6 @@ def _forms(text: str) -> list[str]:
         json.dumps(form, ensure_ascii=ascii_)[1:-1] for form in once for ascii_ in (False, True)
     ]
     return list(dict.fromkeys([text, *once, *twice])) if text else []
-
-
-def _names_its_tool(path: str, message: ReportedMessage) -> bool:
-    """Whether the message's body has the tool that the path names; True if it names none."""
-    named = _TOOL.search(path)
-    return named is None or named["tool"] in message.body
 
 
 MESSAGES_MOST, BODY_MOST, OTHERS_MOST, AROUND = 8, 2500, 600, 300
@@ -245,13 +184,13 @@ def exchange(result: Result, messages: Mapping[str, ReportedMessage]) -> ShownMe
         for number, place in enumerate(result.messages, 1)
     ]
     most = MESSAGES_MOST if observed else UNSETTLED_MOST
-    marked = [row.number for row in rows if row.is_guilty]
+    marked = [result.messages.index(place) + 1 for place in observed]
     first = [number for at in marked for number in (at, at - 1) if number > 0]
     last = [row.number for row in reversed(rows)]
     kept = set(list(dict.fromkeys([*first, *last]))[:most])
     shown = tuple(row for row in rows if row.number in kept)
     return ShownMessages(
-        shown, len(rows) - len(shown), min(marked, default=0), any(observed.values())
+        shown, len(rows) - len(shown), next(iter(marked), 0), any(observed.values())
     )
 
 

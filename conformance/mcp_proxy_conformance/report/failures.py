@@ -103,13 +103,13 @@ def _whole(result: Result, report: Report, path: Path) -> list[Line]:
 
 
 def _relevant(result: Result, report: Report) -> tuple[str, ...]:
-    """Return the places of the first guilty message and the one before it; else of the last two.
+    """Return the places of the first guilty message, which shows the failure, and of its request.
 
-    A guilty message is one that shows the failure.
+    Of the last two messages without one.
     """
-    about = [culprit.place for culprit in guilty(result, report.messages)]
-    end = result.messages.index(about[0]) + 1 if about else len(result.messages)
-    return result.messages[max(0, end - MESSAGES) : end]
+    for culprit in guilty(result, report.messages):
+        return tuple(dict.fromkeys(filter(None, (culprit.request, culprit.place))))
+    return result.messages[-MESSAGES:]
 
 
 def _evidence(result: Result, path: Path) -> list[Line]:

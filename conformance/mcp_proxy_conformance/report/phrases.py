@@ -194,16 +194,15 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def request(result: Result, report: Report) -> str:
-    """Return a curl command for the last HTTP request before the message that shows the failure.
+    """Return a curl command for the HTTP request of the message that shows the failure.
 
     Without such a message, it is for the last request of all. "" without a request, or if the
     report does not hold all its bytes.
     """
-    messages, places = report.messages, result.messages
-    answer = next((culprit.place for culprit in guilty(result, messages)), None)
-    until = len(places) if answer is None else places.index(answer)
-    requests = [messages[place] for place in places[:until] if _is_request(messages[place])]
-    return curl(requests[-1]) if requests else ""
+    culprits = guilty(result, report.messages)
+    places = [culprits[0].request] if culprits else result.messages[::-1]
+    sent = [report.messages[place] for place in filter(None, places)]
+    return next((curl(message) for message in sent if _is_request(message)), "")
 
 
 def line_of(result: Result, lines: Mapping[str, int]) -> int:

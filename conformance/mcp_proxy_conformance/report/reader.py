@@ -57,10 +57,9 @@ def report_of(raw: bytes, path: Path) -> Report:
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise BadReport(f"{path} is not JSON: {error}; name the report.json of a run") from error
     form = document.get("format") if isinstance(document, dict) else None
-    if form == FIRST_FORMAT:
-        document = _of_second_format(document)
-    elif form != FORMAT:
+    if form not in (FIRST_FORMAT, FORMAT):
         raise BadReport(f"{path} does not have the format {FORMAT}; name the report.json of a run")
+    _bring_up_to_date(document)
     fault = _fault(document)
     if not fault:
         try:
@@ -78,20 +77,31 @@ def report_of(raw: bytes, path: Path) -> Report:
     raise BadReport(f"{path} is not a valid report: {problem}; {AGAIN}")
 
 
-def _of_second_format(document: dict[str, Any]) -> dict[str, Any]:
-    """Convert a document of the first format in place (`judgement` F or A to `level`); return it.
+def _bring_up_to_date(document: dict[str, Any]) -> None:
+    """Convert what earlier builds wrote: `judgement`, F or A, to `level`; a finding's `message`.
 
-    Values out of place stay as they are.
+    It becomes `messages`, with the message before it. Values out of place stay as they are.
     """
     levels: dict[object, str] = {"F": "required", "A": "advisory"}
     document["format"] = FORMAT
-    for name in ("clauses", "results"):
-        rows = document.get(name)
-        for row in rows if isinstance(rows, list) else ():
-            if isinstance(row, dict) and "judgement" in row:
-                level = row.pop("judgement")
-                row["level"] = levels.get(level, level) if isinstance(level, str) else level
-    return document
+    for row in (*_objects(document, "clauses"), *_objects(document, "results")):
+        if "judgement" in row:
+            level = row.pop("judgement")
+            row["level"] = levels.get(level, level) if isinstance(level, str) else level
+        cited = row.get("messages")
+        places = cited if isinstance(cited, list) else []
+        for finding in _objects(row, "findings"):
+            if (
+                isinstance(answer := finding.pop("message", None), str)
+                and "messages" not in finding
+            ):
+                at = places.index(answer) + 1 if answer in places else 0
+                finding["messages"] = places[max(0, at - 2) : at]
+
+
+def _objects(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    rows = row.get(name)
+    return [each for each in rows if isinstance(each, dict)] if isinstance(rows, list) else []
 
 
 class _Twice(ValueError):

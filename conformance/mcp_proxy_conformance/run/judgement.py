@@ -21,11 +21,14 @@ from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.verdict.comparison import (
     Comparison,
     ComparisonFailed,
+    Latest,
     Open,
     about,
+    merged,
     of_sides,
     watched,
 )
+from mcp_proxy_conformance.verdict.exchanges import Exchange, messages_at
 from mcp_proxy_conformance.verdict.outcome import Outcome, broke
 from mcp_proxy_conformance.verdict.result import (
     Blame,
@@ -57,8 +60,8 @@ class Ending:
     sides of a failing assertion, `comparison` is the check's conclusion, `unread` and `pinned` are
     the texts that it judged. `of_schemas` are breaches of schemas in answers that it received.
     `needs` are clauses that must hold before it can be settled, `lacks` what it could not rely on;
-    `states` maps each tool that
-    findings may be about to its locks.
+    `exchanges` those whose answers the check looked at; `states` maps each tool that findings may
+    be about to its locks.
     """
 
     verdict: Verdict
@@ -76,16 +79,18 @@ class Ending:
     of_schemas: tuple[Finding, ...] = ()
     needs: tuple[str, ...] = ()
     lacks: tuple[Lack, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
     states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def findings(self, cited: tuple[str, ...]) -> tuple[Finding, ...]:
         """Return a failure's findings, with the locks of tools in them; empty for other verdicts.
 
-        Those of an assertion without a comparison are given all the clauses `cited`.
+        Equal ones of several views are one. Those of an assertion without a comparison are given
+        all the clauses `cited`.
         """
         if self.verdict != "fail":
             return ()
-        findings = self._findings(cited)
+        findings = merged(self._findings(cited))
         return (
             tuple(about(finding, self.states) for finding in findings) if self.states else findings
         )
@@ -99,23 +104,25 @@ class Ending:
         if self.comparison is not None and self.comparison.findings:
             return tuple(self.comparison.findings)
         if isinstance(self.error, Misshapen) and self.error.clauses:
-            return (of_shape(self.reason, self.error.clauses),)
+            read_from = messages_at("", self.exchanges)
+            return (of_shape(self.reason, self.error.clauses, read_from),)
         if isinstance(self.error, Breach):
-            return of_sides(("==", self.error.observed, {}), cited)
-        return of_sides(self.sides, cited)
+            return of_sides(("==", self.error.observed, {}), cited, self.exchanges)
+        return of_sides(self.sides, cited, self.exchanges)
 
     def in_words(self) -> str:
         """Return the first line on the ending's findings; the reason if there is none."""
         return next(iter(sentences(self.findings(()))), self.reason)
 
 
-def attempt(check: Callable[[], Any]) -> Ending:
+def attempt(check: Callable[[], Any], latest: Latest = tuple) -> Ending:
     """Call a check once and return how it ended; only interruptions and time limits are raised.
 
     The ending has the sides of a failing assertion, the comparison and the texts judged; its
-    reason is at most 10,000 characters.
+    reason is at most 10,000 characters. `latest` returns the messages of the latest act, for a
+    target whose exchanges are not noted.
     """
-    with watched() as left:
+    with watched(latest) as left:
         ending = _ended(check)
     return replace(
         ending,
@@ -124,6 +131,7 @@ def attempt(check: Callable[[], Any]) -> Ending:
         comparison=left.comparison,
         unread=tuple(left.unread),
         pinned=tuple(left.pinned),
+        exchanges=left.read(),
     )
 
 

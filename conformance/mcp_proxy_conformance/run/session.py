@@ -163,7 +163,8 @@ class RunSession:
         """
         cited_clauses = clauses_of(item)
         conclusion = conclusion or self.conclusion_of(ending, cited_clauses)
-        rests = self.subject.rests(place, ending)
+        cited = [message for finding in conclusion.findings for message in finding.messages]
+        rests = self.subject.rests(place, ending, cited)
         ending = rests.ending
         self.state.wire = self.state.wire or self.subject.wire
         self.state.messages |= rests.messages
@@ -316,12 +317,13 @@ def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
 
 
 def _cited(finding: Finding, messages: Collection[str]) -> Finding:
-    """Return the finding with its message's full name, `PLACE/ID`, in the report.
+    """Return the finding with its messages' full names, `PLACE/ID`, in the report.
 
-    `messages` are the full names; a message that is not among them becomes "".
+    `messages` are the full names; a message that is not among them is left out.
     """
     names = {place.rpartition("/")[2]: place for place in messages}
-    return msgspec.structs.replace(finding, message=names.get(finding.message, ""))
+    known = tuple(names[each] for each in finding.messages if each in names)
+    return msgspec.structs.replace(finding, messages=known)
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -123,9 +123,12 @@ class Subject:
         del place
         return attempt(partial(check, bench))
 
-    def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending with the basis of a check's result; here no messages and no lines."""
-        del place
+    def rests(self, place: Place, ending: Ending, cited: Collection[str]) -> Rests:
+        """Return the ending with the basis of a check's result; here no messages and no lines.
+
+        `cited` are the ids of the messages that its findings were read from.
+        """
+        del place, cited
         return Rests(ending=ending)
 
     def stage(self, name: str) -> CitedStage | None:

@@ -129,15 +129,17 @@ class Started:
         *,
         keep: bool = False,
         register: Callable[[Started], None] = lambda _: None,
+        transcript: Transcript | None = None,
     ) -> None:
         """Start the upstreams, then the target, in a new folder in `scratch`, or in memory.
 
         AdapterError is raised after cleaning up, with the log kept. `keep` keeps the folder.
         `register` gets the object before any wait, so that another thread can close it.
+        `transcript` is another target's, to be continued.
         """
         self.target = target
         self.world = declared_part(world, target)
-        self.transcript = Transcript()
+        self.transcript = transcript or Transcript()
         scratch.mkdir(parents=True, exist_ok=True)
         if scratch.is_symlink():
             raise AdapterError(f"{scratch} has become a symbolic link; remove it")
@@ -211,14 +213,17 @@ class Started:
                 " set upstreams.bind to an address of this machine"
             ) from None
 
-    def found(self, findings: Sequence[Finding], request: str) -> None:
+    def found(self, findings: Sequence[Finding], request: str, messages: tuple[str, ...]) -> None:
         """Keep an answer's breaches of schemas until a check takes them; `request` precedes paths.
 
-        Once 500 are kept, those of further answers are dropped.
+        `messages` are the ids of request and answer. Once 500 are kept, those of further answers
+        are dropped.
         """
         if findings and len(self.findings) < MOST_FINDINGS:
             self.findings += [
-                msgspec.structs.replace(finding, path=f"{request}: {finding.path}")
+                msgspec.structs.replace(
+                    finding, path=f"{request}: {finding.path}", messages=messages
+                )
                 for finding in findings
             ]
 
@@ -268,6 +273,15 @@ class Started:
     def tools(self) -> dict[ToolKey, Tool]:
         """Every tool of this world by its key, also those that later steps add."""
         return self.world.tools()
+
+    @cached_property
+    def asked_for(self) -> dict[str, tuple[str, ...]]:
+        """The tools, by each query that is their own: a word that no other has, or their name."""
+        tools = dict[str, tuple[str, ...]]()
+        for own, each in self.tools.items():
+            for query in {each.word, each.name, own.tool} - {""}:
+                tools[query] = (*tools.get(query, ()), str(own))
+        return tools
 
     @cached_property
     def known(self) -> Known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -12,6 +12,15 @@ from typing import Any
 
 import msgspec
 
+from mcp_proxy_conformance.verdict.exchanges import (
+    Exactly,
+    Exchange,
+    View,
+    exact_in,
+    members_of,
+    messages_at,
+    parts_of,
+)
 from mcp_proxy_conformance.verdict.redaction import encodable
 from mcp_proxy_conformance.verdict.result import (
     Cause,
@@ -48,15 +57,15 @@ class Comparison:
     """Collects the comparisons of one check: its findings, and its observed and open clauses.
 
     `observed` counts for each clause the comparisons that looked at it and found no difference,
-    `looked` all comparisons; `message` is the id of the answer that is compared at the time, and
-    `origin` the act that is observed then, as a finding has it.
+    `looked` all comparisons; `messages` are those that are compared at the time, if not those of
+    the latest exchange, and `origin` the act that is observed then, as a finding has it.
     """
 
     findings: list[Finding] = field(default_factory=list)
     observed: Counter[str] = field(default_factory=Counter)
     open: list[Open] = field(default_factory=list)
     looked: int = 0
-    message: str = ""
+    messages: tuple[str, ...] = ()
     origin: str = ""
 
     def one_of(
@@ -87,8 +96,10 @@ class Comparison:
         self.looked += 1
         clauses = tuple(dict.fromkeys(breaks))
         if not holds:
+            own = () if exact_in(observed) else self.messages
+            messages = own or messages_read("", observed)
             finding = Finding(path=path, clauses=clauses, allowed=allowed, observed=observed,
-                              described=described, message=self.message,
+                              described=described, messages=messages,
                               due=due, taken_for=taken_for, origin=self.origin)  # fmt: skip
             self.findings.append(finding)
             return
@@ -103,15 +114,17 @@ class Comparison:
         reason = f"{path}: {unread}"
         self.open.append(Open(clauses=tuple(clauses), reason=reason, cause=unread.cause))
 
-    def add(self, other: Comparison, where: str = "") -> None:
+    def add(self, other: Comparison, where: str = "", view: str = "") -> None:
         """Add the content of another comparison, `where` appended to its paths and reasons.
 
-        The other one stays as it is.
+        `view` is the view of the target that it is of. The other one stays as it is.
         """
         self.findings += [
-            msgspec.structs.replace(finding, path=f"{finding.path}{where}")
+            msgspec.structs.replace(finding, path=f"{finding.path}{where}",
+                                    views=finding.views or (view,))
             for finding in other.findings
-        ]
+        ]  # fmt: skip
+        where += f" ({view})" if view else ""
         self.observed.update(other.observed)
         self.looked += other.looked
         self.open += [
@@ -160,27 +173,39 @@ class Comparison:
             raise NotApplicable("this target's answers do not have what the check looks at")
 
 
+Latest = Callable[[], tuple[str, ...]]
+
+
 @dataclass(slots=True)
 class Watch:
     """Facts that a running check leaves for the run, which judges it afterwards.
 
     `sides` are operator, left and right of a failing assertion; `comparison` is the concluded one;
-    `unread` are the distinct texts that were not understood, `pinned` those accepted as pinned.
+    `unread` are the distinct texts that were not understood, `pinned` those accepted as pinned;
+    `exchanges` are those whose answers the check has looked at, in order; without any, `latest`
+    returns the messages of the latest act.
     """
 
     sides: tuple[str, Any, Any] | None = None
     comparison: Comparison | None = None
     unread: dict[LockText, None] = field(default_factory=dict)
     pinned: dict[LockText, None] = field(default_factory=dict)
+    exchanges: list[Exchange] = field(default_factory=list)
+    latest: Latest = tuple
+
+    def read(self) -> tuple[Exchange, ...]:
+        """Return the exchanges, or the latest act as the only one; () without any message."""
+        act = () if self.exchanges else self.latest()
+        return tuple(self.exchanges) or ((Exchange(act, frozenset()),) if act else ())
 
 
 _WATCH: ContextVar[Watch] = ContextVar("watch")
 
 
 @contextmanager
-def watched() -> Iterator[Watch]:
+def watched(latest: Latest = tuple) -> Iterator[Watch]:
     """Yield a Watch, which gets what a check in the block leaves: sides, comparison, texts."""
-    watch = Watch()
+    watch = Watch(latest=latest)
     token = _WATCH.set(watch)
     try:
         yield watch
@@ -204,21 +229,49 @@ def note_text(text: str, status: str, *, pinned: bool) -> None:
     if watch is not None and len(text) <= LONGEST_TEXT:
         noted = watch.pinned if pinned else watch.unread
         if len(noted) < MOST_TEXTS:
-            noted[LockText(status=status, text=encodable(text))] = None
+            noted[LockText(status=str(status), text=encodable(str(text)))] = None
 
 
-def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tuple[Finding, ...]:
+def note_exchange(messages: tuple[str, ...], request: Iterable[tuple[str, Any]]) -> None:
+    """Keep an exchange, whose answer is looked at now, in the current Watch, if there is one.
+
+    `messages` are its ids, in order; `request` the (name, value) members by which it is known.
+    """
+    if (watch := _WATCH.get(None)) is not None and messages:
+        watch.exchanges.append(Exchange(messages, members_of(request)))
+
+
+def messages_read(place: object = "", value: object = None) -> tuple[str, ...]:
+    """Return the messages of the exchange that a place or value names, by default the latest.
+
+    () if the current Watch has none till now, or there is no Watch.
+    """
+    watch = _WATCH.get(None)
+    return () if watch is None else messages_at(place, watch.read(), value)
+
+
+def read_in(words: str, place: object = "") -> Exactly:
+    """Return words that name, in a finding's place, the exchange that `place` names by now."""
+    return Exactly(words, "".join(messages_read(place)[-1:]))
+
+
+def of_sides(
+    sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...],
+    exchanges: Sequence[Exchange] = (),
+) -> tuple[Finding, ...]:  # fmt: skip
     """Return a failing assertion's findings: of two mappings under `==`, one per differing member.
 
     For others there is one finding; for operators but `==` and `is` its allowed side is in words.
-    Each breaks all the `clauses`. `sides` are (operator, observed, allowed); None if unknown.
+    Each breaks all the `clauses`, and was read from the exchange that its place names or, if it
+    names none, the latest. `sides` are (operator, observed, allowed); None if unknown.
     """
     if sides is None:
-        return (Finding(path="", clauses=clauses),)
+        return (Finding(path="", clauses=clauses, messages=messages_at("", exchanges)),)
     op, left, right = sides
     if op == "==" and isinstance(left, Mapping) and isinstance(right, Mapping):
+        own = {name: name for name in left}  # which may name requests by their members
         names = [
-            name
+            own.get(name, name)
             for name in {**right, **left}
             if not same(left.get(name, ...), right.get(name, ...))
         ]
@@ -229,13 +282,48 @@ def of_sides(sides: tuple[str, Any, Any] | None, clauses: tuple[str, ...]) -> tu
                     clauses=clauses,
                     allowed=right.get(name),
                     observed=left.get(name),
+                    messages=messages_at(name, exchanges, left.get(name)),
+                    views=tuple(str(part) for part in parts_of(name) if isinstance(part, View)),
                 )
                 for name in names
             )
-    if op in ("==", "is"):
-        return (Finding(path="", clauses=clauses, allowed=right, observed=left),)
-    words = f"{RELATIONS.get(op, op)} {_json(right)}"
-    return (Finding(path="", clauses=clauses, allowed=words, observed=left, described=True),)
+    read_from = _read_from(left, right, exchanges)
+    if op not in ("==", "is"):
+        words = f"{RELATIONS.get(op, op)} {_json(right)}"
+        return (Finding(path="", clauses=clauses, allowed=words, observed=left, described=True,
+                        messages=read_from),)  # fmt: skip
+    return (Finding(path="", clauses=clauses, allowed=right, observed=left, messages=read_from),)
+
+
+def _read_from(left: Any, right: Any, exchanges: Sequence[Exchange]) -> tuple[str, ...]:
+    """Return the messages that a value was read from: of lists, those that unlike items name."""
+    kinds = (list, tuple, set, frozenset)
+    if not (isinstance(left, kinds) and isinstance(right, kinds)):
+        return messages_at("", exchanges, left)
+    unlike = [item for item in (*left, *right) if item not in left or item not in right]
+    places = [item if isinstance(item, (str, tuple)) else "" for item in unlike] or [""]
+    return tuple(
+        dict.fromkeys(
+            message for place in places for message in messages_at(place, exchanges, place)
+        )
+    )
+
+
+def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings, equal ones of several views as one with all these views and messages."""
+    several: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        values = repr(finding.observed), repr(finding.allowed), finding.due, finding.taken_for
+        several.setdefault((finding.path, finding.clauses, *values), []).append(finding)
+    return tuple(map(_as_one, several.values()))
+
+
+def _as_one(equal: Sequence[Finding]) -> Finding:
+    views = dict.fromkeys(view for each in equal for view in each.views or ("",))
+    messages = dict.fromkeys(message for each in equal for message in each.messages)
+    return msgspec.structs.replace(
+        equal[0], messages=tuple(messages), views=tuple(views) if any(views) else ()
+    )
 
 
 def about(finding: Finding, states: Mapping[str, tuple[str, ...]]) -> Finding:
@@ -272,10 +360,9 @@ RELATIONS = {
 
 
 def _place(name: object) -> str:
-    """Return the key of a compared mapping as a finding's path; a tuple's parts are joined."""
-    if isinstance(name, tuple) and not hasattr(name, "_fields"):
-        return ", ".join(filter(None, map(_place, name)))
-    return str(name)
+    """Return the key of a compared mapping as a finding's path: its parts, but views, joined."""
+    parts = (str(part) for part in parts_of(name) if not isinstance(part, View))
+    return ", ".join(filter(None, parts))
 
 
 def same(left: Any, right: Any) -> bool:
@@ -296,8 +383,10 @@ def same(left: Any, right: Any) -> bool:
 def plain(finding: Finding) -> Finding:
     """Return the finding with its sides as JSON values, long ones cut, as a report holds it."""
     return msgspec.structs.replace(
-        finding, allowed=_json(finding.allowed), observed=_json(finding.observed)
-    )
+        finding, path=str(finding.path), allowed=_json(finding.allowed),
+        observed=_json(finding.observed), views=tuple(map(str, finding.views)),
+        due=str(finding.due), taken_for=str(finding.taken_for),
+    )  # fmt: skip
 
 
 def _json(value: Any) -> Any:

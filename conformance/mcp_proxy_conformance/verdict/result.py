@@ -141,8 +141,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One difference of an observed from an allowed value, about one tool, server or direction.
 
     `path` is the place of the observation, `clauses` are those that it breaks. `described`: what
-    is allowed is said in words, and is not itself a value. `message` is the id of the answer that
-    was compared, empty where several were. `about` are the tools or servers in question;
+    is allowed is said in words, and is not itself a value. `messages` are those that it was read
+    from, in order, first the ones to look at. `views` are the target's views (endpoint, revision,
+    agent, stdio) that showed it, the usual one as ""; none if only that did. `about` are the tools
+    or servers in question;
     `taken_for` is the status of the lock that the target named in the place of `due`, if the
     finding is of that kind. `origin` names the act that it is an observation of, empty if no other
     clause is observed by that act.
@@ -153,20 +155,22 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     allowed: Any = None
     observed: Any = None
     described: bool = False
-    message: str = ""
+    messages: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
     about: tuple[Matter, ...] = ()
     due: str = ""
     taken_for: str = ""
     origin: str = ""
 
 
-def of_shape(reason: str, clauses: tuple[str, ...]) -> Finding:
+def of_shape(reason: str, clauses: tuple[str, ...], messages: tuple[str, ...] = ()) -> Finding:
     """Return the finding on an answer that lacks the declared shape, which breaks the clauses.
 
-    `reason` says what is wrong with the answer; it is shown as the observed value.
+    `reason` says what is wrong with the answer; it is shown as the observed value. `messages` are
+    the ids of request and answer.
     """
     return Finding(path="the answer's shape", clauses=clauses, allowed="as named in `surface`",
-                   observed=reason, described=True)  # fmt: skip
+                   observed=reason, described=True, messages=messages)  # fmt: skip
 
 
 class Lack(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from mcp_proxy_conformance.verdict.exchanges import Exactly
 from mcp_proxy_conformance.wire import spans
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 
@@ -35,6 +36,15 @@ class Reply:
     sent: Message
     received: Message
     before: tuple[Envelope, ...] = ()
+
+    @property
+    def messages(self) -> tuple[str, str]:
+        """The ids of request and answer, as findings cite them."""
+        return str(self.sent.id), str(self.received.id)
+
+    def named(self, words: str) -> Exactly:
+        """Return these words as the part of a finding's place that names this exchange."""
+        return Exactly(words, str(self.received.id))
 
     @property
     def raw(self) -> bytes:

@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 import weakref
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import IO, NamedTuple
 
@@ -15,6 +16,9 @@ from mcp_proxy_conformance.verdict.cited import CitedMessage, Direction, Edge, H
 
 LARGE, CITED_MOST = 64 << 10, 20_000
 """Bodies of more than LARGE bytes are kept on disk, equal ones once; CITED_MOST bytes are cited."""
+
+
+FROM_CLIENT, MOST_OF_ACT = ("client", "sent"), 8
 
 
 class Spool:
@@ -103,6 +107,17 @@ class Message:
             body=raw[:CITED_MOST].decode("utf-8", "backslashreplace"),
             cut=max(0, len(raw) - CITED_MOST),
         )
+
+
+def last_exchange(messages: Iterable[Message], edges: Collection[Edge]) -> tuple[str, ...]:
+    """Return the ids of the last request in front of the target and of what came after it.
+
+    At most eight, of messages on those edges; without a request they are those of the last ones.
+    """
+    seen = [message for message in messages if message.edge in edges]
+    sent = [at for at, each in enumerate(seen) if (each.edge, each.direction) == FROM_CLIENT]
+    act = seen[sent[-1] if sent else 0 :]
+    return tuple(str(message.id) for message in (*act[:1], *act[1:][1 - MOST_OF_ACT :]))
 
 
 class Transcript:

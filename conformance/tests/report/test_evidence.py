@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from mcp_proxy_conformance.report.document import ReportedMessage
 from mcp_proxy_conformance.report.evidence import guilty
 from mcp_proxy_conformance.verdict.cited import Direction
@@ -52,41 +50,30 @@ def quoted(messages: dict[str, ReportedMessage], *findings: Finding) -> list[str
     return [culprit.place for culprit in guilty(result, messages)]
 
 
-ASKED_LAST = exchanges(
-    ({"query": "pipekan", "include_disabled": True, "limit": 2}, "ten entries"),
-    ({"query": "pipekan"}, "none"),
-    ({"query": "pipekan", "include_disabled": True, "limit": 100}, "ten entries"),
+ASKED = exchanges(
+    ({"query": "pipekan", "limit": -1}, "eleven entries"),
+    ({"query": "pipekan", "limit": 5}, "none"),
+    ({"query": "pipekan", "limit": 1e300}, "eleven entries"),
 )
 
 
-def test_the_answer_that_was_compared_is_quoted() -> None:
-    """If a finding names its message, only that message is quoted, not the last answer."""
-    finding = Finding(path="locked entries", clauses=("FR-006.cap",), observed=10, message="s/2")
+def test_the_answers_that_findings_were_read_from_are_quoted() -> None:
+    """The first finding's answer is quoted first, then those of others, whatever else has it."""
+    first = Finding(path="limit 5", clauses=("FR-006.cap",), messages=("s/3", "s/4"))
+    second = Finding(path="limit -1", clauses=("FR-006.cap",), messages=("s/1", "s/2"),
+                     observed="eleven entries")  # fmt: skip
 
-    assert quoted(ASKED_LAST, finding) == ["s/2"]
-
-
-@pytest.mark.parametrize(
-    ("path", "clause", "place"),
-    [
-        ("pipekan at limit 2", "FR-006.cap", "s/2"),
-        ("pipekan", "FR-009.note", "s/4"),
-        ("pipekan", "FR-002.no-section", "s/4"),
-        ("pipekan", "FR-001.reveals-config", "s/6"),
-    ],
-)
-def test_else_the_exchange_that_fits_the_place_is_quoted(
-    path: str, clause: str, place: str
-) -> None:
-    """For a finding without a message, the answer whose request fits it is quoted.
-
-    Query and limit must fit the finding's path, the flag its clause.
-    """
-    assert quoted(ASKED_LAST, Finding(path=path, clauses=(clause,))) == [place]
+    assert quoted(ASKED, first, second) == ["s/4", "s/2"]
 
 
-def test_a_query_of_another_tool_is_not_quoted() -> None:
-    """The answer to the query in a finding's path is quoted, not a later one that has its word."""
-    messages = exchanges(({"query": "mobegup"}, "none"), ({"query": "takifero"}, "see mobegup"))
+def test_a_request_without_an_answer_is_quoted_itself() -> None:
+    """Of a finding that was read from a request alone, that request is quoted."""
+    unanswered = Finding(path="limit 5", clauses=("FR-006.cap",), messages=("s/3",))
+    answered = Finding(path="limit -1", clauses=("FR-006.cap",), messages=("s/1", "s/2"))
 
-    assert quoted(messages, Finding(path="mobegup", clauses=("FR-009.note",))) == ["s/2"]
+    assert quoted(ASKED, unanswered, answered) == ["s/3", "s/2"]
+
+
+def test_without_a_finding_that_names_any_the_last_answer_is_quoted() -> None:
+    """In a report of an earlier build, whose finding names no message, it is the target's last."""
+    assert quoted(ASKED, Finding(path="limit 5", clauses=("FR-006.cap",))) == ["s/6"]

@@ -97,7 +97,7 @@ def test_one_cap_holds_for_indexed_and_withheld_tools(bench: Bench) -> None:
     bench.require(matches > cap(None), "fewer than 11 tools matched while callable")
     bench.expect_revealing()
     usual = _default_limit(bench)
-    views = {"": bench} | onlookers(bench)
+    views = {bench.place: bench} | onlookers(bench)
     requests = [(p, q, limit) for p in views for q in (INDEXED, WITHHELD) for limit in LIMITS]
 
     counts = {
@@ -203,7 +203,7 @@ def _default_limit(bench: Bench) -> int | None:
     return max(few, published if isinstance(published, int) else 0)
 
 
-def _in_words(place: str, query: str, limit: int) -> str:
-    """Render a flagged request as text, with a limit unless ABSENT and its place unless empty."""
+def _in_words(place: str, query: str, limit: int) -> tuple[str, str]:
+    """Return a flagged request in words, with a limit unless ABSENT, and its place."""
     request = {"query": query} if limit is ABSENT else {"query": query, "limit": limit}
-    return " ".join([in_words({**request, "include_disabled": True}), *([place] if place else [])])
+    return in_words({**request, "include_disabled": True}), place

@@ -84,7 +84,7 @@ def test_a_reason_without_tools_is_left_out(bench: Bench) -> None:
 
     Inconclusive if a view has no block; `callable` may be 0.
     """
-    views = {"": bench} | _other_views(bench)
+    views = {bench.place: bench} | _other_views(bench)
     blocks = {(place, n): counts for place, v in views.items() for n, counts in _blocks(v).items()}
 
     empty = {
@@ -281,7 +281,7 @@ def _tallies(
     declared, the inspection of the server ("inspected").
     """
     servers = tuple(servers)
-    for view, eye in ({"": bench} | _other_views(bench)).items():
+    for view, eye in ({bench.place: bench} | _other_views(bench)).items():
         listed = eye.list().servers
         yield from (((view, name), tally(listed[name])) for name in servers if name in listed)
     if "inspect" in bench.started.target.capabilities:

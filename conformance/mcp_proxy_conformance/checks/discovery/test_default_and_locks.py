@@ -163,7 +163,7 @@ def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> 
     query does not find two callable tools, or the flag reveals nothing.
     """
     request = {"query": QUERY}
-    views = {"": bench} | onlookers(bench)
+    views = {bench.place: bench} | onlookers(bench)
     usual = {
         place: [exact_answer(view, request, "A") for _ in range(4)] for place, view in views.items()
     }

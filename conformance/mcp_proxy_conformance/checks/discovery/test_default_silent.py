@@ -16,6 +16,7 @@ from mcp_proxy_conformance.discovery.agents import onlookers
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.verdict.exchanges import Named
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 ALONE, MIXED, PLAIN = stage("alone"), stage("mixed"), stage("plain")
@@ -35,26 +36,24 @@ def answers(bench: Bench, flag: object) -> dict[str, Answer]:
     return {word: bench.asked(word, include_disabled=flag) for word in bench.world.queries()}
 
 
-def with_flag(word: str, **arguments: Any) -> str:
+def with_flag(word: str, **arguments: Any) -> Named:
     """Return, in words, the request for that word with these arguments and the flag true."""
     return in_words({"query": word} | arguments | {"include_disabled": True})
 
 
-def everywhere_else(bench: Bench, flag: object) -> dict[str, Answer]:
+def everywhere_else(bench: Bench, flag: object) -> dict[tuple[str, ...], Answer]:
     """Return answers, with that flag, to every third word of the world from further views.
 
     They are at limit 1, at other endpoints, and to agents that see every server; keys are request
-    and view in words.
+    and view.
     """
     words = bench.world.queries()[::3]
-    views: dict[str, tuple[Bench, Any]] = {"limit 1": (bench, 1)}
-    views |= {place: (view, ABSENT) for place, view in onlookers(bench).items()}
+    limited = [(bench, {"limit": 1}), *((view, {}) for view in onlookers(bench).values())]
     return {
-        f"{in_words({'query': word})}, {place}": (
-            view.asked(word, include_disabled=flag, limit=limit)
-        )
-        for place, (view, limit) in views.items()
+        (answer.reply.named(in_words({"query": word} | limit)), view.place): answer
+        for view, limit in limited
         for word in words
+        for answer in [view.asked(word, include_disabled=flag, **limit)]
     }
 
 
@@ -77,7 +76,7 @@ def revealing(bench: Bench) -> list[str]:
     return queries
 
 
-def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[str]]:
+def sections(bench: Bench, queries: list[str], flag: object) -> dict[tuple[str, ...], set[str]]:
     """Find the members for locked tools and their remedies in default answers, by request.
 
     Searched are the answers to `queries`, and those of `everywhere_else`, to requests with that
@@ -85,10 +84,9 @@ def sections(bench: Bench, queries: list[str], flag: object) -> dict[str, set[st
     content is compared elsewhere, as each answer is read. Requests without a find are left out.
     """
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
-    replies = {
-        in_words({"query": query}): bench.asked(query, include_disabled=flag) for query in queries
-    }
-    replies |= everywhere_else(bench, flag)
+    own = [bench.asked(query, include_disabled=flag) for query in queries]
+    replies = everywhere_else(bench, flag)
+    replies |= {(a.reply.named(in_words({"query": a.query})), bench.place): a for a in own}
     shown = {place: names & {*reply.body, *filled(reply)} for place, reply in replies.items()}
     return {place: carried for place, carried in shown.items() if carried}
 
@@ -134,7 +132,9 @@ def test_an_answer_without_a_callable_tool_has_no_section(bench: Bench, flag: ob
     assert shown == {}
 
 
-def words_of_section(bench: Bench, flag: object, *, beside: bool) -> dict[str, list[str]]:
+def words_of_section(
+    bench: Bench, flag: object, *, beside: bool
+) -> dict[tuple[str, ...], list[str]]:
     """Find statuses and remediation texts in default answers that list a callable tool, by request.
 
     An echo of the query and the note do not count. With `beside`, only answers to queries are
@@ -144,14 +144,14 @@ def words_of_section(bench: Bench, flag: object, *, beside: bool) -> dict[str, l
     flagged = answers(bench, True).values()
     texts = {str(text) for answer in flagged for text in (answer.remediation or {}).values()}
     words = [*STATUSES, *filter(str.strip, sorted(texts))]
-    parts: dict[str, list[str]] = {}
-    for name, view in ({"": bench} | onlookers(bench)).items():
+    parts: dict[tuple[str, ...], list[str]] = {}
+    for name, view in ({bench.place: bench} | onlookers(bench)).items():
         for word in bench.world.queries():
             answer = view.asked(word, include_disabled=flag)
             if answer.tools and bool(view.revealed(word)) is beside:
                 text = answer.text_without_echo().replace(answer.note or "\0", "")
-                place = ", ".join(filter(None, (in_words({"query": word}), name)))
-                parts[place] = [part for part in words if part in text]
+                request = answer.reply.named(in_words({"query": word}))
+                parts[request, name] = [part for part in words if part in text]
     return parts
 
 
@@ -181,7 +181,7 @@ def test_callable_matches_are_told_without_the_reasons_of_locked_ones(
     assert {place: own for place, own in joined.items() if own} == {}
 
 
-def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
+def leaks(bench: Bench, flag: object) -> dict[tuple[object, str], list[str]]:
     """Find names, words and canaries of locked tools in default answers; empty if there are none.
 
     Keys are (request, kind of find); the kind is "", or "name with its server" where a tool's name
@@ -192,10 +192,13 @@ def leaks(bench: Bench, flag: object) -> dict[tuple[str, str], list[str]]:
     locked = [bench.tools[key] for key in bench.armed.refused]
     bench.require(len(locked) >= 10, "fewer than 10 tools were locked")
     secret = {text for tool in locked for text in (tool.name, tool.word, *tool.canaries)}
-    replies = {in_words({"query": q}): answer for q, answer in answers(bench, flag).items()}
-    replies |= everywhere_else(bench, flag)
+    replies = everywhere_else(bench, flag)
+    replies |= {
+        (answer.reply.named(in_words({"query": q})), bench.place): answer
+        for q, answer in answers(bench, flag).items()
+    }
     texts = {place: (reply.query, reply.text_without_echo()) for place, reply in replies.items()}
-    leaked = {
+    leaked: dict[tuple[object, str], list[str]] = {
         (place, ""): sorted(text for text in secret - {query} if text in answer)
         for place, (query, answer) in texts.items()
     }
@@ -256,7 +259,7 @@ def test_a_default_answer_uses_no_word_of_the_feature(bench: Bench) -> None:
     names = {bench.surface.members.disabled, bench.surface.members.remediation}
 
     words = {
-        (in_words({"query": query}), "names and statuses of the feature"): {
+        (answer.reply.named(in_words({"query": query})), "names and statuses of the feature"): {
             name if name in names else value
             for name, value in members(answer.body)
             if name in names or (name == "status" and value in STATUSES)
@@ -281,15 +284,15 @@ def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
     flagged = answers(bench, True)
 
     tight = {word: bench.discover(word, include_disabled=True, limit=1) for word in usual}
-    requests = {word: with_flag(word) for word in usual}
+    requests = {word: answer.reply.named(with_flag(word)) for word, answer in flagged.items()}
     observed: dict[tuple[str, ...], Any] = {
         (request, "callable tools"): flagged[word].callables() for word, request in requests.items()
     }
     observed |= {
-        (request, limit, str(key)): status
+        (answer.reply.named(requests[word]), limit, str(key)): status
         for limit, replies in (("", flagged), ("limit 1", tight))
-        for word, request in requests.items()
-        for key, status in replies[word].statuses().items()
+        for word, answer in replies.items()
+        for key, status in answer.statuses().items()
     }
     bench.operator.lock(CONFIG, "forge", ["mobel_drop"])
     bench.require(bench.refused(BY_CONFIG), "the lock had no effect", "no_effect")

@@ -72,7 +72,7 @@ def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: B
 
     answers = [own_answer(bench, key) for key in bench.armed.refused]
     answers += [answer for _, answer in every_answer(bench, _vouched(bench))]
-    names = {entry.name for answer in answers for entry in answer.disabled}
+    names = {answer.reply.named(entry.name) for answer in answers for entry in answer.disabled}
     bench.require(shown and names, "no answer had a locked entry")
 
     assert names - known == set()

@@ -115,6 +115,7 @@ def test_a_reason_that_cannot_be_told_is_said_to_be_unknown(bench: Bench) -> Non
                     breaks=["FR-004.unknown"])  # fmt: skip
     compare_places(compared, WIPE, bench.states[WIPE], [again.status(WIPE)])
     for key, answer in answers.items():
+        compared.messages = answer.reply.messages
         _compare_place(compared, bench, key, answer)
         _compare_description(compared, bench, key, answer)
         _compare_text(compared, bench, key, answer, own)
@@ -271,6 +272,7 @@ def _compare_planted(compared: Comparison, answers: Iterable[Answer]) -> None:
     Text that only repeats an answer's query does not count.
     """
     for answer in answers:
+        compared.messages = answer.reply.messages
         text = answer.text_without_echo()
         leaked = [word for word in PLANTED.values() if word in text]
         compared.one_of(f"texts told for {answer.query}", leaked, ([],),

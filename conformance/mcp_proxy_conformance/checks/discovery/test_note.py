@@ -32,6 +32,7 @@ from mcp_proxy_conformance.discovery.note import (
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP
 from mcp_proxy_conformance.discovery.remediation_words import is_english
+from mcp_proxy_conformance.verdict.exchanges import Exactly
 from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_conformance.wire.jsonrpc import quoted
 
@@ -91,7 +92,7 @@ def test_the_number_in_the_note_is_that_of_the_locked_matches(
     allowed = {query: numbers_allowed(bench, query) for query in answers}
     fullest = max(max(numbers) for numbers, _ in allowed.values())
 
-    missed: dict[str, Any] = {}
+    missed: dict[Exactly, Any] = {}
     for query, (numbers, bounds) in allowed.items():
         full = max(numbers) == fullest
         if bounds.min and not counts_right(answers[query], numbers, bounds, full=full):
@@ -155,7 +156,7 @@ def test_the_note_is_a_single_line(bench: Bench, queries: tuple[str, ...]) -> No
     """
     answers = owed_everywhere(bench, queries)
     bench.require_note(any(answer.note for answer in answers.values()))
-    answers |= {query: bench.asked(query) for query in (f"{word}\n{word}" for word in queries)}
+    answers |= {(query,): bench.asked(query) for query in (f"{word}\n{word}" for word in queries)}
 
     noted = {query: answer for query, answer in answers.items() if answer.note}
     faults = {
@@ -276,7 +277,7 @@ def test_the_first_answer_after_each_restart_has_its_note(bench: Bench) -> None:
         revealed = [*bench.revealed(SHARED, limit=100)]
         owing += revealed
         if revealed and not leads_on(answer):
-            firsts[f"after the {restart} restart"] = answer.note
+            firsts[answer.reply.named(f"after the {restart} restart")] = answer.note
     bench.require(owing, "the flag revealed no locked tool after the restarts")
 
     assert firsts == {}

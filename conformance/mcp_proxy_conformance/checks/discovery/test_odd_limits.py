@@ -8,6 +8,7 @@ from mcp_proxy_conformance.catalogue.world import CONFIG, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.oracle import cap
 from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.verdict.comparison import read_in
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
@@ -38,16 +39,13 @@ def test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target(bench: Bench) -
     )
     bench.expect_revealing()
 
-    outcomes = {
-        in_words({"query": "gremtol", "limit": limit, "include_disabled": True}): (
-            _locked(bench, limit),
-            "answered" if _works(bench) else "not answered",
-        )
-        for limit in ODD
-    }
+    counts, after = dict[tuple[str, str], int](), dict[tuple[str, str], str]()
+    for limit in ODD:
+        request = in_words({"query": "gremtol", "limit": limit, "include_disabled": True})
+        counts[request, "locked entries"] = _locked(bench, limit)
+        works = _works(bench)
+        after[request, read_in("the call after it")] = "answered" if works else "not answered"
 
-    counts = {(request, "locked entries"): count for request, (count, _) in outcomes.items()}
-    after = {(request, "the call after it"): result for request, (_, result) in outcomes.items()}
     allowed = {place: min(count, cap(None)) for place, count in counts.items()}
     assert counts | after == allowed | dict.fromkeys(after, "answered")
 

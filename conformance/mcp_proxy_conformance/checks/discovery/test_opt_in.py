@@ -17,10 +17,17 @@ from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.input_schema import default, refusals
-from mcp_proxy_conformance.discovery.offered import conversations, offered, offered_anywhere
+from mcp_proxy_conformance.discovery.offered import (
+    conversations,
+    listed_at,
+    offered,
+    offered_anywhere,
+)
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.presence import needs_flag
 from mcp_proxy_conformance.discovery.requests import in_words
+from mcp_proxy_conformance.verdict.comparison import read_in
+from mcp_proxy_conformance.verdict.exchanges import View
 
 MIXED = stage("mixed")
 LOCKED = world(
@@ -68,7 +75,7 @@ def _listed_by_default(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
 
 
 def envelopes(
-    bench: Bench, answers: Mapping[tuple[str, str], Answer]
+    bench: Bench, answers: Mapping[tuple[View, str], Answer]
 ) -> dict[tuple[str, str, str], Any]:
     """Return three facts of each answer, by (place, query as text, name of the fact).
 
@@ -78,7 +85,7 @@ def envelopes(
     tools = bench.surface.members.tools
     facts: dict[tuple[str, str, str], Any] = {}
     for (place, word), answer in answers.items():
-        query = in_words({"query": word})
+        query = answer.reply.named(in_words({"query": word}))
         items = answer.reply.value()["content"] if answer.reply.error is None else []
         facts |= {
             (place, query, "error"): answer.error,
@@ -105,8 +112,7 @@ def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
     """
     words = [bench.tools[key].word for key in bench.armed.called if bench.states[key].callable]
     words += [bench.tools[key].word for key in bench.armed.samples()]
-    views = {f"at {endpoint}": bench.at(endpoint) for endpoint in offered(bench)}
-    views |= {f"as agent {view.agent}": view for view in everywhere(bench)}
+    views = {view.place: view for view in (*map(bench.at, offered(bench)), *everywhere(bench))}
     places = [(place, word) for place in views for word in words]
     answers = {(p, w): views[p].discover(w) for p, w in places}
     usual = envelopes(bench, answers)
@@ -133,12 +139,14 @@ def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
     places = [(e, bench.tools[k].word) for e in offered(bench) for k in bench.armed.samples()]
 
     observed = {
-        (f"at {e}", request(w)): {*bench.discover(w, include_disabled=True, endpoint=e).statuses()}
+        (bench.at(e).place, request(w)): {
+            *bench.at(e).discover(w, include_disabled=True).statuses()
+        }
         for e, w in places
     }
 
     assert observed == {
-        (f"at {e}", request(w)): {*bench.discover(w, include_disabled=True).statuses()}
+        (bench.at(e).place, request(w)): {*bench.discover(w, include_disabled=True).statuses()}
         for e, w in places
     }
 
@@ -205,7 +213,7 @@ def test_no_locked_tool_is_listed_while_others_ask_for_them(bench: Bench) -> Non
     answers = bench.together([partial(_answer, bench, word, flag) for word, flag in forms])
 
     listed = {
-        request(word, include_disabled=flag): [*answer.statuses()]
+        answer.reply.named(request(word, include_disabled=flag)): [*answer.statuses()]
         for (word, flag), answer in zip(forms, answers, strict=True)
         if flag is not True and answer.disabled
     }
@@ -316,7 +324,7 @@ def test_the_discovery_tool_tells_of_the_flag_itself(bench: Bench) -> None:
     """
     tools = offered_anywhere(bench)
 
-    observed = {f"tools/list at {place}": _describes_flag(t) for place, t in tools.items()}
+    observed = {listed_at(place): _describes_flag(t) for place, t in tools.items()}
 
     assert observed == dict.fromkeys(observed, True)
 
@@ -329,14 +337,15 @@ def test_the_discovery_tool_tells_each_agent_of_the_flag(bench: Bench) -> None:
     That holds before the first lock, with a lock, and after a request with the flag. Inconclusive
     if the lock has no effect.
     """
-    views = {"": bench} | {f" as agent {name}": bench.as_agent(name) for name in bench.world.agents}
-    observed: dict[str, bool] = {}
+    views = [bench, *map(bench.as_agent, bench.world.agents)]
+    observed: dict[tuple[str, ...], bool] = {}
 
     def look(moment: str) -> None:
         """Record, by place, viewer and moment, whether the tool's description names the flag."""
-        for name, view in views.items():
+        for view in views:
             for place, entry in offered_anywhere(view, anew=True).items():
-                observed[f"tools/list at {place}{name}, {moment}"] = _describes_flag(entry)
+                at = read_in(listed_at(place), (listed_at(place), view.place))
+                observed[at, view.place, moment] = _describes_flag(entry)
 
     look("before the first lock")
     bench.operator.lock(USER, "forge", ["mobel_drop"])
@@ -344,7 +353,7 @@ def test_the_discovery_tool_tells_each_agent_of_the_flag(bench: Bench) -> None:
         bench.refused(ToolKey("forge", "mobel_drop")), "the lock had no effect", "no_effect"
     )
     look("with a lock")
-    for view in views.values():
+    for view in views:
         view.discover("mobel", include_disabled=True)
     look("after a request with the flag")
 

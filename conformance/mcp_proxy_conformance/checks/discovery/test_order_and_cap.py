@@ -78,7 +78,7 @@ def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
     """
     bench.require(len(bench.armed.shown[BULK]) >= 11, "fewer than 11 tools matched while callable")
     bench.expect_revealing()
-    views = {"": bench} | places(bench)
+    views = {bench.place: bench} | places(bench)
 
     answers = {
         (BULK, name): view.discover(BULK, include_disabled=True, limit=100)
@@ -109,7 +109,7 @@ def test_the_flag_keeps_the_callable_tools_and_their_order(bench: Bench) -> None
     bench.require(
         any(len(a.tools) > 1 for a in answers.values()), "no answer had two callable tools"
     )
-    assert {query: _named(answer) for query, answer in answers.items()} == default
+    assert {answer.reply.named(q): _named(answer) for q, answer in answers.items()} == default
 
 
 @requirement("FR-006.callables")
@@ -121,7 +121,8 @@ def test_the_flag_keeps_the_order_at_every_endpoint_and_for_agents(bench: Bench)
     such view, inconclusive if no answer has two callable tools.
     """
     views = places(bench)
-    views |= {f"as agent {name}": scoped(bench, name) for name in bench.world.agents}
+    agents = [scoped(bench, name) for name in bench.world.agents]
+    views |= {view.place: view for view in agents}
     if not views:
         raise NotApplicable(
             "discovery is offered at one endpoint only, and agents are not declared"
@@ -130,7 +131,11 @@ def test_the_flag_keeps_the_order_at_every_endpoint_and_for_agents(bench: Bench)
 
     ordered = [a for _, answers in forms.values() for a in answers.values() if len(a.tools) > 1]
     bench.require(ordered, "no answer had two callable tools")
-    named = {(q, p): _named(a) for p, (_, answers) in forms.items() for q, a in answers.items()}
+    named = {
+        (a.reply.named(q), p): _named(a)
+        for p, (_, answers) in forms.items()
+        for q, a in answers.items()
+    }
     assert named == {(q, p): default[q] for p, (default, _) in forms.items() for q in default}
 
 

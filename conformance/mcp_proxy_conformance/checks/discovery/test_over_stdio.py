@@ -12,7 +12,7 @@ from mcp_proxy_conformance.discovery.oracle import cap
 from mcp_proxy_conformance.discovery.rejections import CONFIG_WORD, read_as
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.targets.started import poll
-from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.comparison import Comparison, messages_read
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 SHARED, FREE = "gremtol", ToolKey("forge", "zorvik_list")
@@ -55,6 +55,7 @@ def test_over_stdio_locked_tools_are_told_and_kept_as_elsewhere(bench: Bench) ->
 
     _compare_flagged(view, compared)
     _compare_default(view, compared)
+    compared.messages = ()
     _compare_calls(view, compared)
 
     compared.conclude()
@@ -96,6 +97,7 @@ def _compare_default(view: Bench, compared: Comparison) -> None:
     unlike = unequal(view, [{"query": SHARED}, {"query": "zorvik"}])
     for request, differences in unlike.items() or ((path, ()),):
         places = [each.place for each in differences]
+        compared.messages = messages_read(request)
         compared.one_of(f"{request}, bytes with the flag false", places, ([],),
                         breaks=["FR-002.absent-is-false"])  # fmt: skip
 

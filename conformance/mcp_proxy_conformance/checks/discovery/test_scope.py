@@ -63,7 +63,7 @@ def test_nothing_beyond_the_scope_is_told_under_the_flag(bench: Bench, agent: st
     """
     view = scoped(bench, agent)
     queries = queries_beyond(bench, agent)
-    views = {"": view} | places(view)
+    views = {view.place: view} | places(view)
 
     answers = {
         (query, place): _after_the_administrator(there, query, include_disabled=True)
@@ -95,8 +95,13 @@ def test_nothing_beyond_the_scope_is_told_while_the_administrator_asks(
 
     answers = bench.together(asked * AT_ONCE)[::2]
 
-    leaks = [names_beyond(SCOPE, agent, a.text_without_echo(), a.query) for a in answers]
-    assert [names for names in leaks if names] == []
+    leaks = {
+        (a.reply.named(f"request {n}"), a.query): names_beyond(
+            SCOPE, agent, a.text_without_echo(), a.query
+        )
+        for n, a in enumerate(answers, 1)
+    }
+    assert {request: names for request, names in leaks.items() if names} == {}
 
 
 @requirement("FR-007.hidden")
@@ -162,7 +167,7 @@ def test_no_note_appears_for_matches_beyond_the_scope(bench: Bench, agent: str) 
 
     notes = {
         (query, place): _after_the_administrator(there, query).note
-        for place, there in ({"": view} | places(view)).items()
+        for place, there in ({view.place: view} | places(view)).items()
         for query in only
     }
 

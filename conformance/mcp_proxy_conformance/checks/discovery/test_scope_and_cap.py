@@ -23,6 +23,7 @@ from mcp_proxy_conformance.catalogue.world import (
 from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.grounds import REVEALS
+from mcp_proxy_conformance.verdict.comparison import read_in
 from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
 
 Counts = dict[str, Any]
@@ -74,11 +75,11 @@ def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench
     )
     all_own = (len(UPLAND), len(HARBOR))
     both = bench.settled(lambda: (_own_locked(north, UPLAND), _own_locked(south, HARBOR)), all_own)
+    places = [(read_in(WORD, (WORD, view.place)), view.place) for view in (north, south)]
     bench.operator.unlock(CONFIG, "harbor", [key.tool for key in HARBOR])
     bench.require(bench.reached(HARBOR[0]), "the locks on harbor were not lifted", "no_effect")
     alone = (bench.settled(lambda: _own_locked(north, UPLAND), len(UPLAND)), south_alone)
     bench.require(all(alone), "an agent saw none of its own locked tools")
-    places = [("agent north", WORD), ("agent south", WORD)]
     shown = dict(zip(places, both, strict=True))
     assert shown == dict(zip(places, map(max, both, alone), strict=True))
 

@@ -126,7 +126,7 @@ def test_inspecting_a_server_beyond_the_scope_tells_no_counts_of_it(
     bench.require(
         any(bench.inspect(name).has_counts for name in hidden), "no view of a server had counts"
     )
-    views = {"": view} | places(view, bench.surface.listing.tool)
+    views = {view.place: view} | places(view, bench.surface.listing.tool)
 
     replies = {
         (name, place): there.inspection(name) for place, there in views.items() for name in hidden

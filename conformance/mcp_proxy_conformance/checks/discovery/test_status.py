@@ -51,7 +51,7 @@ def test_every_status_is_one_of_six_words(bench: Bench) -> None:
     answers = [bench.asked(query, include_disabled=True) for query in sorted(queries)]
     answers += [answer for _, answer in every_answer(bench, bench.armed.refused)]
 
-    statuses = {_word(entry) for answer in answers for entry in answer.disabled}
+    statuses = {a.reply.named(_word(entry)) for a in answers for entry in a.disabled}
     assert statuses - {*STATUSES} == set()
 
 
@@ -244,7 +244,7 @@ def _judged_places(state: ToolState) -> frozenset[str]:
 def _statuses(eye: Bench, query: str, flag: object) -> list[tuple[str, str]]:
     """Return (tool, status) for each locked entry of the answer to the query with that flag."""
     answer = eye.discover(query, include_disabled=flag)
-    return [(str(key), str(status)) for key, status in answer.statuses().items()]
+    return [(str(key), status) for key, status in answer.statuses().items()]
 
 
 def _several(pairs: set[tuple[str, str]]) -> dict[str, list[str]]:

@@ -7,6 +7,7 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import USER, ToolKey, key, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.calibration import ByteDifference, Exact, differences
+from mcp_proxy_conformance.verdict.comparison import note_exchange
 from mcp_proxy_conformance.wire import spans
 
 PAIR = world(
@@ -28,7 +29,7 @@ def test_a_lock_elsewhere_moves_no_byte_of_a_callable_servers_entry(bench: Bench
     """
     moved = _moved_by_lock(bench, "attic", MOBEL)
 
-    places = {f"server attic, {d.place}": d for d in moved}
+    places = {("server attic", d.place): d for d in moved}
     observed = {place: difference.actual for place, difference in places.items()}
     assert observed == {place: difference.usual for place, difference in places.items()}
 
@@ -89,7 +90,7 @@ def _entries_around_lock(bench: Bench, name: str, locked: ToolKey, *, lock: bool
         shown = bench.settled(lambda: _has_block(bench, locked.server), expected=True)
         bench.require(shown, "no counts block was seen")
     bench.call(locked)
-    entries.append(_entry(bench, name))
+    entries.append(_entry(bench, name, during=lock))
     if lock:
         bench.operator.unlock(USER, locked.server, [locked.tool])
         bench.require(bench.reached(locked), "the unlock had no effect", "no_effect")
@@ -103,13 +104,15 @@ def _has_block(bench: Bench, name: str) -> bool:
     return bench.list().server(name).has_counts
 
 
-def _entry(bench: Bench, name: str) -> Exact:
+def _entry(bench: Bench, name: str, *, during: bool = False) -> Exact:
     """Return the exact bytes of a server's entry in the listing's decoded document.
 
-    Inconclusive if it is not listed.
+    Inconclusive if it is not listed. `during`: a finding that names the server is read from it.
     """
-    members = bench.surface.members
-    listed = spans.parse(bench.list().reply.document).get(members.servers)
+    members, reply = bench.surface.members, bench.list().reply
+    if during:
+        note_exchange(reply.messages, [("server", f"server {name}")])
+    listed = spans.parse(reply.document).get(members.servers)
     items = listed.items if listed else ()
     matches = [item for item in items if item.value().get(members.server_name) == name]
     bench.require(matches, f"the listing has no entry for {name}", "not_listed")

@@ -136,7 +136,7 @@ def test_a_named_call_of_a_locked_tool_is_rejected(bench: LiveBench) -> None:
     judged = _rejections_owing_pointer(bench)
 
     done = {
-        str(key): rejection.text
+        f"call of {key}": rejection.text
         for key, rejection in judged.items()
         if not rejection.is_error
         and not _points_to_discovery(bench, rejection)
@@ -156,7 +156,7 @@ def test_a_named_calls_rejection_leads_on(bench: LiveBench) -> None:
     judged = _rejections_owing_pointer(bench)
 
     poor = {
-        str(key): rejection.text
+        f"call of {key}": rejection.text
         for key, rejection in judged.items()
         if not _points_to_discovery(bench, rejection)
     }
@@ -173,7 +173,7 @@ def test_a_named_call_of_a_config_denied_tool_is_not_told_to_be_enabled(bench: L
     cannot be read.
     """
     texts = {
-        str(key): mask(rejection.text, [str(key), key.tool, key.server])
+        f"call of {key}": mask(rejection.text, [str(key), key.tool, key.server])
         for key, rejection in _rejections(bench)
         if rejection.status == CONFIG
     }

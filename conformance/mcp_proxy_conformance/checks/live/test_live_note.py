@@ -96,7 +96,8 @@ def test_a_live_answer_has_no_note_unless_it_is_due(bench: LiveBench) -> None:
     for _, usual, false, flagged in bench.rounds():
         noted = [answer.note for answer in (*usual[:2], *false) if bench.note(answer)]
         if len(noted) == 4 and not any(answer.disabled for answer in flagged):
-            undue[f"{in_words({'query': usual[0].query})}, without the flag"] = noted[0]
+            words = f"{in_words({'query': usual[0].query})}, without the flag"
+            undue[usual[0].reply.named(words)] = noted[0]
 
     assert undue == {}
 

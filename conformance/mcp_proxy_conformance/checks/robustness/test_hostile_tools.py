@@ -24,6 +24,7 @@ from mcp_proxy_conformance.discovery.hostile.hostile_tools import (
 )
 from mcp_proxy_conformance.discovery.oracle import ABSENT, CALLABLE
 from mcp_proxy_conformance.discovery.remediation import judge
+from mcp_proxy_conformance.verdict.comparison import read_in
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 LONG = 1000
@@ -89,7 +90,9 @@ def test_a_locked_tool_with_a_colon_in_its_name_names_its_own_server(bench: Benc
     if not entries:  # a name that a proxy cannot address may be left out
         raise NotApplicable(f"{LOCKED_STRANGE} is not listed")
     observed = {
-        f"{entry.name}, server {entry.members.get('server')}": _names_in_full(entry)
+        answer.reply.named(f"{entry.name}, server {entry.members.get('server')}"): _names_in_full(
+            entry
+        )
         for entry in entries
     } | {f"refused call of {LOCKED_STRANGE}": bench.refused(LOCKED_STRANGE)}
     if _tells_of_config(bench, LOCKED):
@@ -125,8 +128,8 @@ def test_strange_tools_can_be_found_and_called(bench: Bench) -> None:
     observed, allowed = dict[tuple[str, str], str](), dict[tuple[str, str], str]()
     for key, word in worded.items():
         listed = key in bench.discover(word).callables()
-        observed[key.tool, "discovery"] = CALLABLE if listed else ABSENT
-        observed[key.tool, "call"] = "arrived" if bench.call(key).reached else "lost"
+        observed[read_in(key.tool), "discovery"] = CALLABLE if listed else ABSENT
+        observed[read_in(key.tool), "call"] = "arrived" if bench.call(key).reached else "lost"
         allowed |= {(key.tool, "discovery"): CALLABLE, (key.tool, "call"): "arrived"}
 
     assert observed == allowed

@@ -9,9 +9,11 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.verdict.comparison import note_exchange
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import HttpResponse
+from mcp_proxy_conformance.wire.transcript import last_exchange
 
 CONNECTION = "connection"
 SHOWN = 160
@@ -44,6 +46,8 @@ def uncleanly(
     for name, ask in asks.items():
         since = bench.started.transcript.mark()
         place, text = _fault_of(ask)
+        exchange = last_exchange(bench.started.transcript.since(since), {"client"})
+        note_exchange(exchange, [("ask", name)])
         silent += place == CONNECTION
         if not place and (trace := _trace(bench, since)):
             place, text = "stack trace", trace

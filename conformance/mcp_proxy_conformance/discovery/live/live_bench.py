@@ -15,6 +15,7 @@ from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.survey import Survey
 from mcp_proxy_conformance.discovery.live.talk import LiveAnswer, Rejected
 from mcp_proxy_conformance.discovery.live.words import Names
+from mcp_proxy_conformance.verdict.exchanges import Exchange, members_of
 from mcp_proxy_conformance.verdict.result import (
     Cause,
     Finding,
@@ -187,6 +188,27 @@ class LiveBench:
         )
         return self.survey.listings
 
+    def exchanges(self) -> Iterator[Exchange]:
+        """Yield the exchanges of the survey, and of the calls of locked tools, as places name them.
+
+        They are named by their label, or by the server or tool.
+        """
+        survey = self.survey
+        for view in survey.inspected.values():
+            if view.reply is not None:
+                yield Exchange(view.reply.messages, members_of([("view", view.name)]))
+        for listing in (*survey.scopes.values(), *survey.listings):
+            servers = [("server", name) for name in listing.servers]
+            yield Exchange(listing.reply.messages, members_of(servers))
+        for key, looks in survey.alone.items():
+            for look in looks:
+                yield Exchange(look.messages, members_of([("tool", str(key))]))
+        for look in survey.looks():
+            yield Exchange(look.messages, members_of([("request", str(look.label))]))
+        for key, rejection in self.rejected.items():
+            if rejection.messages:
+                yield Exchange(rejection.messages, members_of([("call", f"call of {key}")]))
+
     def breaches_of_schemas(self) -> tuple[Finding, ...]:
         """Return every breach of shape in the survey's answers; paths begin with the request.
 
@@ -195,24 +217,37 @@ class LiveBench:
         its member.
         """
         looks, survey, listing = list(self.survey.looks()), self.survey, "listing of servers"
-        unread = [(look.label, look.fault, look.breaks) for look in looks]
-        unread.append((listing, survey.listing_fault, survey.listing_breaks))
+        unread: list[tuple[str, str, tuple[str, ...], tuple[str, ...]]] = [
+            (look.label, look.fault, look.breaks, look.messages) for look in looks
+        ]
+        unread.append((listing, survey.listing_fault, survey.listing_breaks, ()))
         unread += [
-            (f"{listing} as {who}", str(fault), fault.clauses)
+            (f"{listing} as {who}", str(fault), fault.clauses, ())
             for who, fault in survey.scope_faults.items()
         ]
         if not any(look.answer and self.note(look.answer) for look in looks):
             unread = [each for each in unread if each[2] != NOTE_SHAPE]
-        of = [(look.label, look.answer.findings) for look in looks if look.answer]
-        of += [(listing, each.findings) for each in survey.listings]
-        of += [(f"{listing} as {who}", each.findings) for who, each in survey.scopes.items()]
-        of += [(f"view of {name}", view.findings) for name, view in survey.inspected.items()]
+        of: list[tuple[str, tuple[Finding, ...], tuple[str, ...]]] = [
+            (look.label, look.answer.findings, look.messages) for look in looks if look.answer
+        ]
+        of += [(listing, each.findings, each.reply.messages) for each in survey.listings]
         of += [
-            (request, (of_shape(fault, clauses),)) for request, fault, clauses in unread if clauses
+            (f"{listing} as {who}", each.findings, each.reply.messages)
+            for who, each in survey.scopes.items()
+        ]
+        of += [
+            (f"view of {name}", view.findings, view.reply.messages)
+            for name, view in survey.inspected.items()
+            if view.reply is not None
+        ]
+        of += [
+            (request, (of_shape(fault, clauses),), messages)
+            for request, fault, clauses, messages in unread
+            if clauses
         ]
         return tuple(
-            msgspec.structs.replace(finding, path=f"{request}: {finding.path}")
-            for request, findings in of
+            msgspec.structs.replace(finding, path=f"{request}: {finding.path}", messages=messages)
+            for request, findings, messages in of
             for finding in findings
         )
 

@@ -24,6 +24,7 @@ from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.discovery.structured import expect_agreement
 from mcp_proxy_conformance.targets.known_tools import Known
 from mcp_proxy_conformance.targets.waits import Reply, during
+from mcp_proxy_conformance.verdict.exchanges import Exactly
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.client import FORBIDDEN, Client
 from mcp_proxy_conformance.wire.faults import ProtocolFault, SessionLost, Unreachable
@@ -68,8 +69,8 @@ FLAGS: Mapping[str, bool | None] = {"A": None, "F": False, "T": True, "W": True}
 class LiveAnswer:
     """One discovery call and its result; `answer` is None if it could not be read.
 
-    `form` is a key of FLAGS; `who` the credential, empty for the main one; `messages` the first and
-    last number in the transcript; `exact` the bytes without an echo of the arguments, None with the
+    `form` is a key of FLAGS; `who` the credential, empty for the main one; `messages` the ids of
+    request and answer; `exact` the bytes without an echo of the arguments, None with the
     flag; `fault` why there is no answer; `breaks` the clauses that its shape breaks.
     """
 
@@ -78,7 +79,7 @@ class LiveAnswer:
     limit: int | None
     who: str
     arguments: Mapping[str, Any]
-    messages: tuple[int, int]
+    messages: tuple[str, ...]
     answer: Answer | None = None
     exact: Exact | None = None
     fault: str = ""
@@ -90,15 +91,16 @@ class LiveAnswer:
         return FLAGS[self.form] is True
 
     @property
-    def label(self) -> str:
-        """The request in words; equal requests have equal labels."""
+    def label(self) -> Exactly:
+        """The request in words, naming this call; equal requests have equal labels."""
         sent = {
             "query": self.query,
             "include_disabled": FLAGS[self.form],
             "limit": self.limit,
             "agent": self.who or None,
         }
-        return in_words({name: value for name, value in sent.items() if value is not None})
+        words = in_words({name: value for name, value in sent.items() if value is not None})
+        return Exactly(words, self.messages[-1])
 
 
 class Talk:
@@ -203,7 +205,7 @@ class Talk:
             limit=limit,
             who=self.who,
             arguments=arguments,
-            messages=(since, self.transcript.mark()),
+            messages=ids_since(since, self.transcript),
             **outcome,
         )
 
@@ -280,13 +282,9 @@ class Talk:
             raise self.budget.late() from None
 
 
-def messages_of(span: tuple[int, int], transcript: Transcript) -> list[int]:
-    """Return the transcript's ids of one request's messages.
-
-    `span` is (the id before the first one, the id of the last one).
-    """
-    first, last = span
-    return [message.id for message in transcript.since(first) if message.id <= last]
+def ids_since(mark: int, transcript: Transcript) -> tuple[str, ...]:
+    """Return the ids of the transcript's messages after `mark`."""
+    return tuple(str(message.id) for message in transcript.since(mark))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,7 +294,7 @@ class Rejected:
     status: str = ""
     text: str = ""
     is_error: bool = False
-    messages: tuple[int, int] = (0, 0)
+    messages: tuple[str, ...] = ()
     left_out: str = ""
 
 
@@ -324,7 +322,7 @@ def call(talk: Talk, key: ToolKey) -> Rejected:
         is_error = refused or reply.is_error
     except ProtocolFault as fault:
         return Rejected(left_out=f"the call was not answered with a result: {fault}")
-    messages = (since, talk.transcript.mark())
+    messages = ids_since(since, talk.transcript)
     if _status(talk.ask(key.tool, "W"), key) != status:
         return Rejected(left_out=f"{key} had another status after the call")
     return Rejected(status=status, text=text, is_error=is_error, messages=messages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,7 @@ from mcp_proxy_conformance.discovery.live.first_look import Offered, first_look
 from mcp_proxy_conformance.discovery.live.live_bench import SEVERAL_ANSWERS, UNSEEN, LiveBench
 from mcp_proxy_conformance.discovery.live.movements import movements
 from mcp_proxy_conformance.discovery.live.survey import await_tools, itinerary, survey, words_of
-from mcp_proxy_conformance.discovery.live.talk import Rejected, Talk, call, messages_of
+from mcp_proxy_conformance.discovery.live.talk import Rejected, Talk, call
 from mcp_proxy_conformance.discovery.surface_names import FILE, GIVEN_FILE
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
@@ -82,7 +82,6 @@ class RunningEndpoint(Subject):
         self._ledger: Ledger | None = None
         self._benches: dict[bool, LiveBench] = {}
         self._calls: dict[ToolKey, Rejected] = {}
-        self._cited: tuple[int, ...] = ()
 
     @property
     def credentials(self) -> Sequence[Mapping[str, str]]:
@@ -242,8 +241,6 @@ class RunningEndpoint(Subject):
         inconclusive. An endpoint that no longer answers is an error of the network.
         """
         ending = self._attempt(check, bench)
-        subjects = _subjects(ending)
-        self._cited = self._messages_of(bench, subjects)
         if ending.verdict != "fail" or place.name != SEVERAL_ANSWERS.id:
             return ending
         try:
@@ -254,43 +251,25 @@ class RunningEndpoint(Subject):
             why = f"not confirmed, since {second.survey.short}; first seen: {ending.in_words()}"
             return _open(why, "cut_short")
         again = self._attempt(check, second)
-        same = subjects & _subjects(again)
+        same = _subjects(ending) & _subjects(again)
         moved = movements([live.survey for live in self._benches.values()])
         if again.verdict == "fail" and same and not same & moved:
-            self._cited = self._messages_of(second, same)
             return again
         why = f"the target does not agree with itself; seen only once: {ending.in_words()}"
         return _open(why, "disagrees", "make the target answer equal requests alike")
 
     def _attempt(self, check: Check, bench: LiveBench) -> Ending:
-        """Call a check once; its ending has the schema breaches in the survey's answers."""
+        """Call a check once; its ending has the survey's exchanges, and breaches of schemas."""
         ending = attempt(partial(check, bench))
-        return replace(ending, of_schemas=bench.breaches_of_schemas())
+        exchanges = tuple(bench.exchanges())
+        return replace(ending, of_schemas=bench.breaches_of_schemas(), exchanges=exchanges)
 
-    def _messages_of(self, bench: LiveBench, subjects: frozenset[str]) -> tuple[int, ...]:
-        """Return up to eight ids of messages about `subjects`, or of answers with findings.
-
-        `subjects` are labels of answers, or SERVER:TOOL, by which calls and queries are
-        found.
-        """
-        assert self._ledger is not None
-        queries = {subject.partition(":")[2] for subject in subjects}
-        looks = list(bench.survey.looks())
-        relevant = [look for look in looks if look.label in subjects or look.query in queries]
-        relevant += [
-            look for look in looks if look.breaks or (look.answer and look.answer.findings)
-        ]
-        spans = [look.messages for look in relevant]
-        spans += [reply.messages for key, reply in self._calls.items() if str(key) in subjects]
-        ids = {number for span in spans for number in messages_of(span, self._ledger)}
-        return tuple(sorted(ids)[:SHOWN])
-
-    def rests(self, place: Place, ending: Ending) -> Rests:
-        """Return the ending; a failure comes with the messages that the last `judge` cited."""
+    def rests(self, place: Place, ending: Ending, cited: Collection[str]) -> Rests:
+        """Return the ending; a failure comes with up to eight of the messages that it cites."""
         del place
         assert self._ledger is not None
-        cited = self._cited if ending.verdict == "fail" else ()
-        messages = {f"{PLACE}/{number}": self._ledger.get(number).cited() for number in cited}
+        numbers = sorted(map(int, [*dict.fromkeys(cited)][:SHOWN]))
+        messages = {f"{PLACE}/{number}": self._ledger.get(number).cited() for number in numbers}
         return Rests(ending=ending, messages=messages)
 
     def finish(self) -> None:

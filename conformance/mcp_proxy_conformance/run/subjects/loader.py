@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -284,8 +284,9 @@ class DrivenLoader(Subject):
             self._again = Loads(self.target.loader, self._scratch / "again", learns=False)
         return self._again
 
-    def rests(self, place: Place, ending: Ending) -> Rests:
+    def rests(self, place: Place, ending: Ending, cited: Collection[str]) -> Rests:
         """Return the ending; for a check of a law, with lines of evidence and on its trials."""
+        del cited
         if place.name != GENERATED.id or self._laws is None:
             return Rests(ending=ending)
         return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -273,11 +273,11 @@ class DrivenProxy(Subject):
             bench.settle()
         return bench
 
-    def rests(self, place: Place, ending: Ending) -> Rests:
+    def rests(self, place: Place, ending: Ending, cited: Collection[str]) -> Rests:
         """Return the ending with the messages since the call that counted, and paths not compared.
 
-        A pass has only the last four messages; a failure or error has the target's log
-        kept. A law has lines on its worlds instead.
+        Messages `cited` from before it precede them. A pass has only the last four messages; a
+        failure or error has the target's log kept. A law has lines on its worlds instead.
         """
         if place.name == GENERATED.id:
             lines = () if self._laws is None else (*self._laws.evidence, *self._laws.basis)
@@ -290,6 +290,8 @@ class DrivenProxy(Subject):
         excerpt = () if ending.since is None else started.transcript.since(ending.since)
         if ending.verdict == "pass":
             excerpt = excerpt[-PASS_EXCERPT:]
+        earlier = sorted(int(each) for each in {*cited} - {str(each.id) for each in excerpt})
+        excerpt = (*map(started.transcript.get, earlier), *excerpt)
         wire = started.client().wire
         self.wire = self.wire or (wire if wire != "unopened" else "")
         cut = tuple(sorted(started.cut))

@@ -6,7 +6,7 @@ Also the bench of checks of laws, which try them on generated values.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -214,7 +214,8 @@ class DrivenRelay(Subject):
         relay that no longer serves is replaced for the next check.
         """
         early = self._early.pop(place.name, None)
-        ending = attempt(partial(check, bench)) if early is None else early.result().ending
+        watch = () if place.name == GENERATED.id else (bench.relay.latest,)
+        ending = early.result().ending if early else attempt(partial(check, bench), *watch)
         if place.name == GENERATED.id:
             return ending
         self._silence = self._silence or bench.relay.through.silence
@@ -227,19 +228,24 @@ class DrivenRelay(Subject):
         is_known = ending.error is not None and ending.error is self._silence
         again = place.name in self._used_before if place.fresh else self._confirm
         if again and not (is_known or ending.final):
-            second = attempt(partial(check, RelayBench(self._relay(place.name + SECOND, place))))
-            is_shared = not place.fresh and ending.verdict == "fail"
-            ending = confirmed(ending, second, "the relay") if is_shared else second
+            other = self._relay(place.name + SECOND, place)
+            mark = other.transcript.mark()
+            second = attempt(partial(check, RelayBench(other)), other.latest)
+            if not place.fresh and ending.verdict == "fail":
+                ending = confirmed(ending, second, "the relay")
+            else:
+                ending = second
+                self._basis[place.name] = other, slice(mark, other.transcript.mark())
         if early is None and not bench.serves():
             self._worn.add(place.name)
         return ending
 
-    def rests(self, place: Place, ending: Ending) -> Rests:
+    def rests(self, place: Place, ending: Ending, cited: Collection[str]) -> Rests:
         """Return the ending with the last messages of the check: four of a pass, else up to 80.
 
-        Messages of the direct connection to the upstream are left out. If the network is blamed and
-        the relay has ended, the reason gets the end of its log. A law has lines on its values
-        instead.
+        They are preceded by those `cited`. Messages of the direct connection to the upstream are
+        left out. If the network is blamed and the relay has ended, the reason gets the end of its
+        log. A law has lines on its values instead.
         """
         if place.name == GENERATED.id and self._laws is not None:
             return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
@@ -248,7 +254,12 @@ class DrivenRelay(Subject):
         relay, basis = self._basis[place.name]
         every = relay.transcript.since(0)[basis]
         passed = [message for message in every if not relay.is_direct(message)]
-        excerpt = passed[-(PASS_EXCERPT if ending.verdict == "pass" else EXCERPT) :]
+        most = PASS_EXCERPT if ending.verdict == "pass" else EXCERPT
+        excerpt = [
+            message
+            for left, message in enumerate(passed, -len(passed))
+            if left >= -most or str(message.id) in cited
+        ]
         if ending.blame == "network" and not relay.alive():
             log = relay.log().strip()
             why = f"{ending.reason}; the target has ended, and its log ends with: {log}"
@@ -347,7 +358,7 @@ class DrivenRelay(Subject):
         for new in (False, True):
             relay, is_new = self._pool.take(given_at(place.world), new=new)
             began = 0 if is_new else relay.transcript.mark()
-            ending = attempt(partial(check, RelayBench(relay)))
+            ending = attempt(partial(check, RelayBench(relay)), relay.latest)
             messages = slice(began, relay.transcript.mark())
             self._pool.give_back(relay)
             if is_new or ending.verdict in SETTLED:
