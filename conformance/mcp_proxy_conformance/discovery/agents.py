@@ -20,7 +20,7 @@ def scoped(bench: Bench, agent: str) -> Bench:
     view = bench.as_agent(agent)
     own = [k for k in sorted(bench.armed.called) if k.server in bench.world.agents[agent]]
     free = [k for k in own if bench.states[k].callable]
-    shown = any(k in view.discover(bench.tools[k].word or k.tool).callables() for k in free)
+    shown = any(k in view.widest(bench.tools[k].word or k.tool).callables() for k in free)
     bench.require(shown, "the agent saw no callable tool within its scope")
     return view
 
@@ -47,10 +47,10 @@ def beyond(world: World, agent: str) -> tuple[str, ...]:
 def statuses_beyond(bench: Bench, agent: str, query: str) -> set[str]:
     """Return the statuses, of tools beyond the agent's scope, that the flag reveals for this query.
 
-    The request is sent by the bench itself, not by the agent, at limit 100. Inconclusive if it
+    The request is sent by the bench itself, not by the agent. Inconclusive if it
     is answered with an error.
     """
-    revealed = bench.revealed(query, limit=100)
+    revealed = bench.revealed(query)
     return {str(revealed[key]) for key in revealed if key.server in beyond(bench.world, agent)}
 
 

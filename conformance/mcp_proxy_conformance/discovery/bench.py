@@ -20,7 +20,7 @@ from mcp_proxy_conformance.discovery.answer import (
     read_listing,
 )
 from mcp_proxy_conformance.discovery.answer_schemas import rejection_findings
-from mcp_proxy_conformance.discovery.arming import Armed, arm
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT, Armed, arm
 from mcp_proxy_conformance.discovery.calibration import Path, path_in_words
 from mcp_proxy_conformance.discovery.grounds import REVEALS
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses, is_withheld
@@ -142,6 +142,10 @@ class Bench:
         expect_declared(answer, self.started.target.capabilities)
         return answer
 
+    def widest(self, query: str, *, include_disabled: Any = ABSENT) -> Answer:
+        """Make one discovery call at limit 100, so that no default limit hides what it lacks."""
+        return self.discover(query, include_disabled=include_disabled, limit=SHOW_LIMIT)
+
     def asked(self, query: str, *, include_disabled: Any = ABSENT, limit: Any = ABSENT) -> Answer:
         """Return the answer to a request, shared with other checks that send it in the same state.
 
@@ -159,7 +163,7 @@ class Bench:
         note_exchange(answer.reply.messages, self._members(asked))
         return answer
 
-    def revealed(self, query: str, *, limit: Any = ABSENT) -> dict[ToolKey, Any]:
+    def revealed(self, query: str, *, limit: Any = SHOW_LIMIT) -> dict[ToolKey, Any]:
         """Return, by tool, the statuses of the locked entries that a query with the flag gets.
 
         The answer is shared with other checks until the target changes. Inconclusive if it is
@@ -395,7 +399,7 @@ class Bench:
         def back(key: ToolKey) -> bool:
             """Whether a query of its word lists the tool, and a call reaches its upstream."""
             word = self.tools[key].word or key.tool
-            return key in self.discover(word).callables() and self.call(key).reached
+            return key in self.widest(word).callables() and self.call(key).reached
 
         server = keys[0].server if keys else ""
         wait = Tools(server=server, within_s=self.started.target.ready_s)

@@ -81,7 +81,7 @@ def _compare_discovery(case: Case, bench: Bench) -> Comparison:
     compared.messages = answer.reply.messages
     flag = bool(when.include_disabled)
     limit = when.limit if isinstance(when.limit, (int, float)) else None
-    _not_capped_lower(then, answer, bench)
+    _not_cut(then, answer, bench, limit=sent)
     _not_crowded_out(then, answer, cap(limit))
     _tools(then, answer, bench, compared, flag=flag, limit=sent)
     for name, allowed in (then.disabled or {}).items():
@@ -261,8 +261,8 @@ def _counted(
     bound = len(matches) > most
     shows = (breaks if bound else []) if flag else ["FR-001.default-off", "FR-002.no-section"]
     if flag and least:
-        alone = {bench.states[k] for k in matches}
-        shows = [*shows, *(map(reveals, alone) if len(alone) == 1 else ())]
+        alone = {reveals(bench.states[k]) for k in matches}
+        shows = [*shows, *(next(iter(alone)) if len(alone) == 1 else ())]
     compared.truth("locked entries", count, holds=bounds.holds(count), allowed=str(bounds),
                    breaks=breaks, shows=shows)  # fmt: skip
 
@@ -283,19 +283,22 @@ def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
         )
 
 
-def _not_capped_lower(then: Then, answer: Answer, bench: Bench) -> None:
-    """Raise NotApplicable if the target's own lower cap explains missing locked entries.
+def _not_cut(then: Then, answer: Answer, bench: Bench, *, limit: Any) -> None:
+    """Raise NotApplicable if the target's own cap or default limit explains missing locked entries.
 
-    That is so if no query of the world, at limit 100, lists more than this answer. One entry alone
-    is always owed.
+    That is so if no query of the world lists more than this answer, all at limit 100 or, if the
+    request has no limit, without one. One entry alone is always owed.
     """
-    owed = [name for name, allowed in _wanted(then) if "absent" not in allowed]
-    if len(answer.disabled) >= len(owed) or len(owed) < 2:  # noqa: PLR2004 - one is always owed
+    bounds = then.disabled_count or Bounds()
+    least = bounds.min if bounds.equals is None else bounds.equals
+    owed = sum("absent" not in allowed for _, allowed in _wanted(then))
+    if len(answer.disabled) >= max(owed, least) or max(owed, least) < 2:  # noqa: PLR2004 - one is always owed
         return
-    admin, words = _as_admin(bench), bench.world.queries()
-    fullest = max(len(admin.revealed(word, limit=100)) for word in words)
+    admin, at = _as_admin(bench), ABSENT if limit is ABSENT else SHOW_LIMIT
+    fullest = max(len(admin.revealed(word, limit=at)) for word in bench.world.queries())
     if 0 < fullest == len(answer.disabled):
-        raise NotApplicable(f"this target never lists more than {fullest} locked tools")
+        unsaid = " by default" if limit is ABSENT else ""
+        raise NotApplicable(f"this target never lists more than {fullest} locked tools{unsaid}")
 
 
 def _wanted(then: Then) -> Iterable[tuple[str, tuple[str, ...]]]:
@@ -377,11 +380,13 @@ def _tools(
     """Compare the callable tools of an answer with those that the case wants there, or not there.
 
     One that is not wanted is judged only if it is locked or beyond the agent's scope. Inconclusive
-    if one wanted there is not listed without the flag either.
+    if one wanted there is not listed without the flag either, NotApplicable if for want of room.
     """
     if then.tools is None:
         return
     callables = set(answer.callables())
+    for name in {*(then.tools.has or ()), *(then.tools.only or ())}:
+        _expect_room(key(name), answer, bench, limit=limit)
     for name in then.tools.has or ():
         tool = key(name)
         _once(tool, answer, compared)
@@ -410,6 +415,17 @@ def _tools(
         names = sorted(map(str, callables))
         compared.one_of("the callable tools", names, [sorted(then.tools.only)],
                         breaks=["FR-006.callables" if flag else "FR-001.default-off"])  # fmt: skip
+
+
+def _expect_room(tool: ToolKey, answer: Answer, bench: Bench, *, limit: Any) -> None:
+    """Raise NotApplicable if only the request's limit, or the default one, leaves the tool out."""
+    if tool in answer.callables():
+        return
+    usual = bench.asked(answer.query, limit=limit)
+    if usual.tools and tool not in usual.callables():
+        widest = bench.asked(answer.query, limit=SHOW_LIMIT)
+        if tool in widest.callables():
+            raise NotApplicable(f"the limit leaves no room for {tool}")
 
 
 def _texts(then: Then, answer: Answer, bench: Bench, compared: Comparison, *, flag: bool) -> None:
@@ -455,7 +471,7 @@ def _texts(then: Then, answer: Answer, bench: Bench, compared: Comparison, *, fl
 def _only_beyond(bench: Bench, query: str, more: set[str]) -> bool:
     if bench.agent is None or not more:
         return False
-    revealed = _as_admin(bench).revealed(query, limit=SHOW_LIMIT)
+    revealed = _as_admin(bench).revealed(query)
     outside = beyond(bench.world, bench.agent)
     return any(str(status) in more for tool, status in revealed.items() if tool.server in outside)
 
@@ -511,7 +527,7 @@ def _note(
             sum(_in_scope(bench, tool) for tool in bench.revealed(answer.query, limit=at))
             for at in (SHOW_LIMIT, ABSENT if limit is None else limit)
         )
-        revealed = bench.revealed(answer.query, limit=SHOW_LIMIT)
+        revealed = bench.revealed(answer.query)
         relevant = sum(bench.relevant(key, answer.query) for key in revealed)
         numbers = numbers_in(answer.note)
         exact = then.note_count.equals == shown
@@ -533,7 +549,7 @@ def _matches_beyond(bench: Bench, query: str) -> bool:
     """
     if bench.agent is None:
         return False
-    revealed = _as_admin(bench).revealed(query, limit=SHOW_LIMIT)
+    revealed = _as_admin(bench).revealed(query)
     return any(tool.server in beyond(bench.world, bench.agent) for tool in revealed)
 
 

@@ -25,7 +25,7 @@ def own_query(bench: Bench, key: ToolKey) -> str:
 
 def ask(bench: Bench, key: ToolKey) -> Answer:
     """Ask for a tool by its own query, with the flag at limit 100, in a new request."""
-    return bench.discover(own_query(bench, key), include_disabled=True, limit=SHOW_LIMIT)
+    return bench.widest(own_query(bench, key), include_disabled=True)
 
 
 def own_answer(bench: Bench, key: ToolKey) -> Answer:

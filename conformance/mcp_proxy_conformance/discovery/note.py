@@ -11,7 +11,7 @@ import pytest
 from mcp_proxy_conformance.catalogue.case import Bounds
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.catalogue.surface import FLAG
-from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, World
+from mcp_proxy_conformance.catalogue.world import ToolState, World
 from mcp_proxy_conformance.discovery.agents import beyond, onlookers
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
@@ -68,7 +68,7 @@ def owed(bench: Bench, queries: Iterable[str], limit: Any = ABSENT) -> dict[Exac
         if not _is_excused(bench, answer)
         and must_have_note(
             callables=len(answer.tools),
-            relevant=sum(bench.relevant(k, query) for k in bench.revealed(query, limit=100)),
+            relevant=sum(bench.relevant(k, query) for k in bench.revealed(query)),
         )
     }
     bench.require(
@@ -129,8 +129,8 @@ def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], Bounds]:
     A target may count the entries of one answer or all matches, with or without those that it
     lists for any query, of which some may match: hence up to five numbers.
     """
-    sections = [bench.revealed(query, limit=100), bench.revealed(query)]
-    indexed = [_indexed(bench, section) for section in sections]
+    sections = [bench.revealed(query), bench.revealed(query, limit=ABSENT)]
+    indexed = [sum(bench.states.get(key) in INDEXED for key in section) for section in sections]
     relevant = sum(bench.relevant(key, query) for key in sections[0])
     bounds = Bounds(min=min(indexed), max=most_matches(bench, query))
     return {*map(len, sections), *indexed, relevant}, bounds
@@ -157,8 +157,3 @@ def counts_right(note: str, numbers: Collection[int], bounds: Bounds, *, full: b
     `full`: more tools may match than are shown.
     """
     return any(bounds.holds(number) if full else number in numbers for number in numbers_in(note))
-
-
-def _indexed(bench: Bench, section: Iterable[ToolKey]) -> int:
-    """Return how many of these tools only config, the user or both lock."""
-    return sum(bench.states.get(key) in INDEXED for key in section)

@@ -11,6 +11,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.surface import FLAG, Surface
 from mcp_proxy_conformance.catalogue.world import Server, Tool, ToolKey, World
 from mcp_proxy_conformance.discovery.answer import Answer, read_body
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.offered import conversations
 from mcp_proxy_conformance.discovery.requests import ABSENT, discover
 from mcp_proxy_conformance.discovery.surface_names import (
@@ -79,21 +80,16 @@ def missing(started: Started) -> Missing | None:
     if names_flag(tool):
         return None
     poll(lambda: _ask(started, OPEN).tools, bool, started.target.ready_s)
-    flagged = poll(lambda: _ask(started, LOCKED, True), _has_section, started.target.settle_s)
-    if _has_section(flagged):
+    flagged = poll(lambda: _ask(started, LOCKED, True).disabled, bool, started.target.settle_s)
+    if flagged:
         return None
     why = f"{no_mention(surface.discovery_tool)}, and the flag reveals no locked tool"
-    return Missing(why, violated=True)
+    return Missing(f"FR-014.described: {why}", violated=True)
 
 
 def no_mention(name: str) -> str:
     """Return the message for a discovery tool `name` that does not name the flag."""
-    return f"FR-014.described: neither the description nor the schema of {name} names {FLAG}"
-
-
-def requires_flag(tool: dict[str, Any]) -> bool:
-    """Whether the input schema of a tool's entry in tools/list requires the flag."""
-    return FLAG in required_arguments(tool)
+    return f"neither the description nor the schema of {name} names {FLAG}"
 
 
 def _required(started: Started) -> str:
@@ -106,7 +102,7 @@ def _required(started: Started) -> str:
     for place, opened in conversations(started).items():
         with suppress(ProtocolFault, Unreachable), opened() as client:
             tool = next((entry for entry in client.tools() if entry["name"] == name), {})
-            if requires_flag(tool):
+            if FLAG in required_arguments(tool):
                 return f"requires {FLAG} in its inputSchema{f' at {place}' if place else ''}"
             if tool and (refused := needs_flag(client, started.target.surface, OPEN, wait)):
                 return f"refuses a call without {FLAG}: {cut(refused, LONGEST_NAME)}"
@@ -205,12 +201,7 @@ def _body(started: Started, tool: str, arguments: Any, endpoint: str) -> Mapping
 def _ask(started: Started, query: str, flag: Any = ABSENT) -> Answer:
     """Send a discovery query to the first endpoint as the administrator; return the answer."""
     first = started.target.surface.endpoints[0]
-    return discover(started, query, include_disabled=flag, endpoint=first)
-
-
-def _has_section(answer: Answer) -> bool:
-    """Whether the answer lists a locked tool."""
-    return bool(answer.disabled)
+    return discover(started, query, include_disabled=flag, endpoint=first, limit=SHOW_LIMIT)
 
 
 def breach(

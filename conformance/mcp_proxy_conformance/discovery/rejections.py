@@ -208,7 +208,7 @@ def reason_given_away(bench: Bench, key: ToolKey, text: str, open_text: str) -> 
     if text == open_text:
         return ""
     status = status_of_lock(bench.states[key])
-    shown = bench.asked(key.tool, include_disabled=True).remediation or {}
+    shown = bench.widest(key.tool, include_disabled=True).remediation or {}
     remedy = " ".join(str(shown.get(status, "")).split())
     if text == own_words(bench, key):
         return "the text of its lock"

@@ -44,6 +44,11 @@ def looked_at(case: Case, bench: Bench) -> Comparison:
     for second in _seconds(case, views(case, bench)):
         with suppress(Inconclusive, NotApplicable, ProtocolFault, Unsupported):
             compared.add(_compared(case, second), view=second.name)
+    nothing = not (compared.findings or compared.open or compared.observed)
+    if nothing and case.then.disabled_count is not None:
+        raise NotApplicable(
+            "no more locked tools match than the answer may list: none could be cut or be too many"
+        )
     return compared
 
 
@@ -51,7 +56,7 @@ def _seconds(case: Case, others: list[View]) -> list[View]:
     """Return those of the other views from which a case is compared: one, of a listing all."""
     if case.when.do == "list" or not others:
         return others
-    return [others[_turn(case) % len(others)]]
+    return [others[_turns().get(case.id, 0) % len(others)]]
 
 
 def _compared(case: Case, second: View) -> Comparison:
@@ -144,8 +149,3 @@ def _turns() -> dict[str, int]:
         kind = (case.area, case.when.do)
         turns[case.id] = kinds[kind] = kinds.get(kind, -1) + 1
     return turns
-
-
-def _turn(case: Case) -> int:
-    """Return the case's number among those of its area and kind; 0 if it is not installed."""
-    return _turns().get(case.id, 0)

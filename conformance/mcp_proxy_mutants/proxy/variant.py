@@ -35,12 +35,13 @@ def variant(
     lacks: tuple[str, ...] = (),
     pins: Mapping[str, str] | None = None,
     note_member: str = "notice",
+    over_stdio: bool = False,
     **change: Any,
 ) -> Variant:
     """Return a variant: its id, its difference, and the ids of the interpretations that it takes.
 
-    `swap` changes the gateway before it serves; `change` replaces members of `Decisions`; the other
-    arguments are the members of `Variant`.
+    `swap` changes the gateway before it serves; `change` replaces members of `Decisions`;
+    `over_stdio` limits both to stdio; the other arguments are the members of `Variant`.
     """
     return Variant(
         id=name,
@@ -52,4 +53,5 @@ def variant(
         lacks=lacks,
         pins=pins or {},
         note_member=note_member,
+        over_stdio=over_stdio,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -264,14 +265,55 @@ def test_many_and_long_names_make_no_page() -> None:
     assert "x..., a b, tool_0" in result.stdout
 
 
+NOT_OFFERED = "the endpoint does not offer discovery of locked tools: neither the description"
+
+
 @pytest.mark.parametrize("schema", [None, {}, {"properties": None}, {"properties": 5}])
 def test_a_tool_with_an_odd_schema_names_no_flag(schema: Any) -> None:
-    """A discovery tool whose input schema is null or odd ends the run with 1: it names no flag."""
+    """A discovery tool whose input schema is null or odd claims no feature: the run ends with 4."""
     listing = {"result": {"tools": [{"name": "find_tools", "inputSchema": schema}]}}
 
     result = look(server(listing, capabilities={"tools": {}}), "--tool", "find_tools")
 
-    assert (result.exit_code, result.stdout[:25]) == (1, "FR-014.described: neither")
+    assert (result.exit_code, result.stdout.startswith(NOT_OFFERED)) == (4, True)
+
+
+FASTMCP = """
+from fastmcp import FastMCP
+from fastmcp.server.transforms.search import BM25SearchTransform
+server = FastMCP("desk")
+server.tool(name="list_repos", description="List repositories.")(lambda: "none")
+server.add_transform(BM25SearchTransform())
+server.run(transport="stdio", show_banner=False)
+"""
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    ("options", "exit_code", "start"),
+    [
+        ([], 4, NOT_OFFERED),
+        (["--query", "repositories"], 4, NOT_OFFERED),
+        (["--expect", "locks.toml"], 1, "FR-014.described: neither the description"),
+    ],
+)
+def test_a_search_that_never_claims_the_feature_is_not_accused(
+    options: list[str], exit_code: int, start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FastMCP's search ends the run with 4; with --expect, which claims the feature, with 1."""
+    monkeypatch.chdir(tmp_path)
+    Path("locks.toml").write_text('"desk:drop_repo" = "disabled_by_user"\n', encoding="utf-8")
+    Path("server.py").write_text(FASTMCP, encoding="utf-8")
+    place = ["--stdio", f"{sys.executable} server.py", "--answer-timeout", "60"]
+    command = ["run", "endpoint", *place, "--tool", "search_tools", "--quiet", *options]
+
+    result = CliRunner().invoke(main, command)
+
+    assert (result.exit_code, result.stdout.startswith(start)) == (exit_code, True)
+    assert ("name that with --tool" in result.stdout) == (exit_code == 4)
+    report = json.loads(Path("mcp-proxy-conformance-out/report.json").read_bytes())
+    failed = [clause["id"] for clause in report["clauses"] if clause["verdict"] == "fail"]
+    assert failed == (["FR-014.described"] if exit_code == 1 else [])
 
 
 def tool(name: str, *texts: str, required: tuple[str, ...] = ()) -> dict[str, Any]:

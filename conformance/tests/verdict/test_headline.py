@@ -117,12 +117,17 @@ def test_a_fault_in_one_check_hides_no_failure_of_another(blame: Blame) -> None:
     assert re.search(r"Fault: x.*; 1 of \d+ clauses fails \(FR-006.cap\); exit", line.text)
 
 
-@pytest.mark.parametrize("verdict", ["not_applicable", "inconclusive"])
-def test_a_part_that_observed_nothing_is_no_success(verdict: Verdict) -> None:
-    """A narrowed run whose clauses are all not applicable, or all inconclusive, exits with 4."""
-    open_ = [structs.replace(clause, verdict=verdict) for clause in clauses()]
+@pytest.mark.parametrize(("verdict", "exit_code"), [("not_applicable", 0), ("inconclusive", 4)])
+@pytest.mark.parametrize("level", ["required", "advisory"])
+def test_a_part_is_no_success_if_it_leaves_all_open(
+    verdict: Verdict, exit_code: int, level: Any
+) -> None:
+    """A narrowed run whose clauses do not apply exits with 0, one whose clauses are open with 4."""
+    judged = [structs.replace(clause, verdict=verdict, level=level) for clause in clauses()]
 
-    assert outcome(run(narrowed=True), open_).exit == 4
+    decided = outcome(run(narrowed=True), judged)
+
+    assert (decided.headline, decided.exit) == ("partial", exit_code)
 
 
 def test_the_only_check_of_a_run_passes_by_name() -> None:

@@ -125,7 +125,7 @@ def test_each_word_of_a_withheld_name_finds_its_tool_once(bench: Bench) -> None:
     words = {key: [WITHHELD, bench.tools[key].word] for key in keys}
     queries = {" ".join(order): key for key, pair in words.items() for order in (pair, pair[::-1])}
 
-    answers = {q: bench.discover(q, include_disabled=True, limit=100) for q in queries}
+    answers = {q: bench.widest(q, include_disabled=True) for q in queries}
 
     if not any(queries[q] in answer.statuses() for q, answer in answers.items()):
         raise NotApplicable("withheld tools are not found by two words of their names")
@@ -168,7 +168,7 @@ def test_names_of_withheld_tools_turn_no_callable_ones(bench: Bench) -> None:
     default = {query: _callables(bench, query, ABSENT) for query in queries}
     if all(len(names) < 2 for names in default.values()):
         raise NotApplicable("no query finds two tools by a word of each")
-    if not bench.revealed(WITHHELD, limit=100):
+    if not bench.revealed(WITHHELD):
         raise NotApplicable("withheld tools are found only by their full names")
 
     observed = {query: _callables(bench, query, True) for query in queries}
@@ -178,7 +178,7 @@ def test_names_of_withheld_tools_turn_no_callable_ones(bench: Bench) -> None:
 
 def _callables(bench: Bench, query: str, flag: object) -> list[str]:
     """Return the callable tools of the query's answer, with this flag, at limit 100, in order."""
-    return [str(k) for k in bench.discover(query, include_disabled=flag, limit=100).callables()]
+    return [str(k) for k in bench.widest(query, include_disabled=flag).callables()]
 
 
 def _order(bench: Bench, word: str) -> list[str]:
@@ -186,7 +186,7 @@ def _order(bench: Bench, word: str) -> list[str]:
 
     The limit is 100.
     """
-    answer = bench.discover(f"{WITHHELD} {word}", include_disabled=True, limit=100)
+    answer = bench.widest(f"{WITHHELD} {word}", include_disabled=True)
     return [str(entry.key) for entry in answer.disabled]
 
 

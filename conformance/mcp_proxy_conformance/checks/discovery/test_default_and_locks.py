@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 
@@ -12,7 +13,7 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.agents import onlookers
-from mcp_proxy_conformance.discovery.arming import Prover, Stepper
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT, Prover, Stepper
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.calibration import ByteDifference, Exact, children, differences
 from mcp_proxy_conformance.discovery.forms import exact_answer
@@ -131,7 +132,7 @@ def test_no_lock_of_a_matching_tool_adds_to_default_answers_or_turns_them(bench:
 
     after, named = {}, {}
     for lock in _lay_locks(bench):
-        after[lock] = _settled_shape(bench, before)
+        after[lock] = bench.until(lambda: _shape(bench), lambda shape: not shape.unlike(before))
         named[lock] = _words_of_flag(bench)
     bench.expect_revealing()
     moved = {lock: shape.unlike(before) for lock, shape in after.items()}
@@ -162,12 +163,13 @@ def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> 
     The same holds at other endpoints and for agents that see every server. Inconclusive if the
     query does not find two callable tools, or the flag reveals nothing.
     """
-    request = {"query": QUERY}
     views = {bench.place: bench} | onlookers(bench)
-    usual = {
-        place: [exact_answer(view, request, "A") for _ in range(4)] for place, view in views.items()
-    }
-    bench.require(len(bench.discover(QUERY).tools) > 1, "the query does not find its tools")
+    requests: list[dict[str, Any]] = [{"query": QUERY}, {"query": QUERY, "limit": SHOW_LIMIT}]
+    asked = [(place, request) for place in views for request in requests]
+    usual = [
+        [exact_answer(views[place], request, "A") for _ in range(4)] for place, request in asked
+    ]
+    bench.require(len(bench.widest(QUERY).tools) > 1, "the query does not find its tools")
 
     flagged = [
         view.discover(QUERY, include_disabled=True, limit=limit)
@@ -178,8 +180,8 @@ def test_requests_with_the_flag_change_no_later_default_answer(bench: Bench) -> 
     bench.require_revealed(any(answer.disabled for answer in flagged))
     moved = {
         (in_words(request), place, change.place): change
-        for place, view in views.items()
-        for change in differences(usual[place], [exact_answer(view, request, "A")], view.cut)
+        for (place, request), before in zip(asked, usual, strict=True)
+        for change in differences(before, [exact_answer(views[place], request, "A")], bench.cut)
     }
     observed = {place: change.actual for place, change in moved.items()}
     assert observed == {place: change.usual for place, change in moved.items()}
@@ -193,9 +195,9 @@ def test_no_lock_elsewhere_moves_a_byte_of_default_answers(bench: Bench) -> None
     Each kind of lock is laid in turn, and the answer compared once the settle time is over.
     Inconclusive if the query does not find two callable tools.
     """
-    request = {"query": ELSEWHERE}
+    request = {"query": ELSEWHERE, "limit": SHOW_LIMIT}
     usual = [_without_numbers(exact_answer(bench, request, "A")) for _ in range(4)]
-    bench.require(len(bench.discover(ELSEWHERE).tools) > 1, "the query does not find its tools")
+    bench.require(len(bench.widest(ELSEWHERE).tools) > 1, "the query does not find its tools")
 
     moved: dict[tuple[str, ...], ByteDifference] = {}
     for lock in _lay_locks(bench):
@@ -231,17 +233,12 @@ def _lay_locks(bench: Bench) -> Iterator[str]:
     bench.armed.refused.update(dict.fromkeys(k for k, s in bench.states.items() if not s.callable))
 
 
-def _settled_shape(bench: Bench, before: Shape) -> Shape:
-    """Return the default answer's shape once it is like `before`, or the last in settle time."""
-    return bench.until(lambda: _shape(bench), lambda shape: not shape.unlike(before))
-
-
 def _shape(bench: Bench) -> Shape:
     """Return the shape of the default answer to QUERY at limit 100; inconclusive if an error.
 
     The limit leaves room for all that match: by default fewer may be listed.
     """
-    answer = bench.discover(QUERY, limit=100)
+    answer = bench.widest(QUERY)
     bench.require(answer.error is None, f"discovery is answered with an error: {answer.error}")
     document = spans.parse(answer.reply.document)
     entries = document.get(bench.surface.members.tools)
@@ -257,7 +254,7 @@ def _shape(bench: Bench) -> Shape:
 
 def _words_of_flag(bench: Bench) -> dict[str, int]:
     """Return, by query, how often the default answer names the flag; 0 without callable tools."""
-    answers = {query: bench.discover(query, limit=100) for query in (QUERY, ELSEWHERE)}
+    answers = {query: bench.widest(query) for query in (QUERY, ELSEWHERE)}
     return {
         query: answer.reply.text.count(FLAG) if answer.tools else 0
         for query, answer in answers.items()

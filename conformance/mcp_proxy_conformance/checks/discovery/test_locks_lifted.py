@@ -186,8 +186,8 @@ def _compare_entries(bench: Bench, compared: Comparison, locked: States, before:
         if not before or not shown[key] <= allowed[key]:
             compare_places(compared, key, state, shown[key])
         if state.approval:
-            entries = bench.discover(key.tool, include_disabled=True).disabled
-            members = str([dict(entry.members) for entry in entries if entry.key == key])
+            answer = bench.widest(key.tool, include_disabled=True)
+            members = str([dict(entry.members) for entry in answer.disabled if entry.key == key])
             leaked = [word for word in bench.tools[key].canaries if word in members]
             compared.truth(f"unapproved text in the entry of {key}", leaked, holds=not leaked,
                            allowed=[], breaks=["FR-003.withheld"])  # fmt: skip

@@ -18,7 +18,7 @@ from mcp_proxy_conformance.catalogue.world import (
     world,
 )
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.contents import repeated
 from mcp_proxy_conformance.discovery.grounds import reveals
 from mcp_proxy_conformance.discovery.note import (
@@ -70,7 +70,11 @@ def test_an_answer_without_callable_tools_tells_of_locked_ones(
     """
     answers = owed_everywhere(bench, queries)
 
-    notes = {query: answer.note for query, answer in answers.items() if not _complete(answer)}
+    notes = {
+        query: answer.note
+        for query, answer in answers.items()
+        if not (leads_on(answer) and numbers_in(answer.note or ""))
+    }
     unread = [note for note in notes.values() if note and not is_english(note)]
     bench.require(not unread, f"a note is not in English: {', '.join(map(quoted, unread))}")
 
@@ -236,9 +240,7 @@ def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
     bench.require(
         not unshown, f"not listed for {SHARED} while callable: {', '.join(map(str, unshown))}"
     )
-    section = bench.until(
-        lambda: bench.revealed(SHARED, limit=100), lambda now: set(MATCHES) <= set(now)
-    )
+    section = bench.until(lambda: bench.revealed(SHARED), lambda now: set(MATCHES) <= set(now))
     hidden = [key for key in MATCHES if key not in section]
     bench.require(
         not hidden,
@@ -274,7 +276,7 @@ def test_the_first_answer_after_each_restart_has_its_note(bench: Bench) -> None:
         answer = bench.discover(SHARED)
         if answer.tools:
             raise NotApplicable("the answer lists a callable tool, so no note is due")
-        revealed = [*bench.revealed(SHARED, limit=100)]
+        revealed = [*bench.revealed(SHARED)]
         owing += revealed
         if revealed and not leads_on(answer):
             firsts[answer.reply.named(f"after the {restart} restart")] = answer.note
@@ -289,18 +291,13 @@ def _entries(bench: Bench, query: str) -> set[int]:
     Entries are counted at limit 100 and without a limit. Some targets list withheld tools for
     any query, and need not count these in the note.
     """
-    sections = [bench.revealed(query, limit=100), bench.revealed(query)]
+    sections = [bench.revealed(query), bench.revealed(query, limit=ABSENT)]
     return {*map(len, sections), sum(bench.relevant(key, query) for key in sections[0])}
-
-
-def _complete(answer: Answer) -> bool:
-    """Whether the answer's note names the flag and has a number."""
-    return leads_on(answer) and bool(numbers_in(answer.note or ""))
 
 
 def _own_words(bench: Bench, query: str) -> list[str]:
     """Return names and words of the tools that the flag reveals, without those in the query."""
-    matches = [bench.tools[k] for k in bench.revealed(query, limit=100) if k in bench.tools]
+    matches = [bench.tools[k] for k in bench.revealed(query) if k in bench.tools]
     words = {w for t in matches for w in (t.name, t.word, *t.groups, *t.canaries)}
     return sorted(word for word in words if word and word not in query)
 
@@ -311,17 +308,9 @@ def _faults(answer: Answer, member: str) -> list[str]:
     `member` is the name of the answer's member that has the note.
     """
     ways = {
-        "several lines": len(_lines(answer.note)) > 1,
-        "repeated elsewhere": bool(repeated([answer.note], _rest(answer, member))),
+        "several lines": len((answer.note or "").strip().splitlines()) > 1,
+        "repeated elsewhere": bool(
+            repeated([answer.note], {n: v for n, v in answer.body.items() if n != member})
+        ),
     }
     return [way for way, holds in ways.items() if holds]
-
-
-def _lines(note: str | None) -> list[str]:
-    """Return the lines of the note, without blank space around it; none without a note."""
-    return (note or "").strip().splitlines()
-
-
-def _rest(answer: Answer, note: str) -> dict[str, Any]:
-    """Return the members of the answer but the one of the name `note`."""
-    return {name: value for name, value in answer.body.items() if name != note}

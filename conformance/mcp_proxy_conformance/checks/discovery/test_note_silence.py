@@ -39,9 +39,7 @@ def test_no_note_stands_where_none_is_owed(bench: Bench) -> None:
         query: answer.note
         for query, answer in answers.items()
         if answer.note
-        and not may_have_note(
-            callables=len(answer.tools), revealed=len(bench.revealed(query, limit=100))
-        )
+        and not may_have_note(callables=len(answer.tools), revealed=len(bench.revealed(query)))
     }
 
     assert undue == {}
@@ -60,7 +58,7 @@ def test_a_query_that_matches_nothing_brings_no_note(bench: Bench) -> None:
     undue = {
         query: answer.note
         for query, answer in answers.items()
-        if answer.note and not bench.revealed(query, limit=100)
+        if answer.note and not bench.revealed(query)
     }
 
     assert undue == {}

@@ -51,11 +51,6 @@ def _describes_flag(tool: Mapping[str, Any]) -> bool:
     return FLAG in (tool.get("description") or "")
 
 
-def _answer(bench: Bench, word: str, flag: object) -> Answer:
-    """Make a discovery call for the word with that form of the flag; return the answer."""
-    return bench.discover(word, include_disabled=flag)
-
-
 def _needs_flag(bench: Bench, place: str, word: str) -> str:
     """Return the error that a call without the flag gets at that place, if the flag avoids it.
 
@@ -71,7 +66,8 @@ def _listed_by_default(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
 
     A locked tool must not be among them.
     """
-    return [str(k) for k in keys if k in bench.discover(bench.tools[k].word).callables()]
+    answers = {k: bench.widest(bench.tools[k].word) for k in keys}
+    return [str(key) for key, answer in answers.items() if key in answer.callables()]
 
 
 def envelopes(
@@ -139,14 +135,12 @@ def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
     places = [(e, bench.tools[k].word) for e in offered(bench) for k in bench.armed.samples()]
 
     observed = {
-        (bench.at(e).place, request(w)): {
-            *bench.at(e).discover(w, include_disabled=True).statuses()
-        }
+        (bench.at(e).place, request(w)): {*bench.at(e).widest(w, include_disabled=True).statuses()}
         for e, w in places
     }
 
     assert observed == {
-        (bench.at(e).place, request(w)): {*bench.discover(w, include_disabled=True).statuses()}
+        (bench.at(e).place, request(w)): {*bench.widest(w, include_disabled=True).statuses()}
         for e, w in places
     }
 
@@ -210,7 +204,9 @@ def test_no_locked_tool_is_listed_while_others_ask_for_them(bench: Bench) -> Non
     bench.require_revealed(words and bench.flag_alive)
     forms = [(word, flag) for word in words * 3 for flag in (True, ABSENT, True, False)]
 
-    answers = bench.together([partial(_answer, bench, word, flag) for word, flag in forms])
+    answers = bench.together(
+        [partial(bench.discover, word, include_disabled=flag) for word, flag in forms]
+    )
 
     listed = {
         answer.reply.named(request(word, include_disabled=flag)): [*answer.statuses()]
@@ -239,7 +235,7 @@ def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
     )
     judged = [*places["config"], *places["user"]]
 
-    answers = {word: bench.asked(word, include_disabled=True) for _, word in judged}
+    answers = {word: bench.widest(word, include_disabled=True) for _, word in judged}
     observed = {(str(k), request(w)): answers[w].status(k) != NOWHERE for k, w in judged}
 
     assert observed == dict.fromkeys(observed, True)

@@ -8,7 +8,6 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import USER, Step, ToolKey, server, tool, world
-from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.oracle import CALLABLE
@@ -43,7 +42,7 @@ def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
 
     Inconclusive if an entry has a name that is not that of a tool of this world.
     """
-    entries = {key for query in queries.values() for key in bench.revealed(query, limit=SHOW_LIMIT)}
+    entries = {key for query in queries.values() for key in bench.revealed(query)}
     named = entries <= bench.tools.keys()
     bench.require(
         named,
@@ -51,7 +50,7 @@ def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
         "other_clause",
         needs=["FR-003.name"],
     )
-    return [key for key, query in queries.items() if key in bench.revealed(query, limit=SHOW_LIMIT)]
+    return [key for key, query in queries.items() if key in bench.revealed(query)]
 
 
 @requirement("FR-001.reveals-config")

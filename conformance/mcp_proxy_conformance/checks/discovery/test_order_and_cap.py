@@ -14,6 +14,7 @@ from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.discovery.oracle import cap
@@ -81,8 +82,7 @@ def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
     views = {bench.place: bench} | places(bench)
 
     answers = {
-        (BULK, name): view.discover(BULK, include_disabled=True, limit=100)
-        for name, view in views.items()
+        (BULK, name): view.widest(BULK, include_disabled=True) for name, view in views.items()
     }
 
     counts = {
@@ -175,7 +175,8 @@ def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench)
     Inconclusive unless some answer has callable and locked tools, or if a request with the flag
     false is refused.
     """
-    query = next((q for q in REQUESTS if _holds_both(bench, q)), "")
+    flagged = (bench.discover(query, include_disabled=True) for query in REQUESTS)
+    query = next((answer.query for answer in flagged if answer.tools and answer.disabled), "")
     bench.require(query, "no answer had both callable and locked tools")
     room = len(bench.discover(query).tools)
     alone = _callables(bench, query, ABSENT, room)
@@ -187,7 +188,13 @@ def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench)
     forms = (True, ABSENT, False, True) * 6
     observed = bench.together([partial(_callables, bench, query, flag, room) for flag in forms])
 
-    names = [(f"request {n}", _in_words(query, room, flag)) for n, flag in enumerate(forms, 1)]
+    names = [
+        (
+            f"request {n}",
+            in_words({"query": query, "limit": room} | ({} if flag is ABSENT else {FLAG: flag})),
+        )
+        for n, flag in enumerate(forms, 1)
+    ]
     answers = dict(zip(names, observed, strict=True))
     assert answers == dict.fromkeys(names, alone)
 
@@ -240,11 +247,11 @@ def test_the_callable_section_stands_before_the_locked_one(bench: Bench) -> None
     answers = [bench.discover(word, include_disabled=True) for word in _shared(bench)]
     both = [answer for answer in answers if answer.tools and answer.disabled]
     bench.require(both, "no answer had both callable and locked tools")
-    names = bench.surface.members
+    names = [bench.surface.members.tools, bench.surface.members.disabled]
 
-    order = {a.query: sorted((names.tools, names.disabled), key=partial(_start, a)) for a in both}
+    order = {answer.query: [name for name in answer.body if name in names] for answer in both}
 
-    assert order == {answer.query: [names.tools, names.disabled] for answer in both}
+    assert order == dict.fromkeys(order, names)
 
 
 @requirement("FR-006.window")
@@ -281,7 +288,7 @@ def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(benc
     It is at most a quarter longer. Both answers have the flag and limit 100; inconclusive if
     one lists no locked tool.
     """
-    few, many = (bench.discover(w, include_disabled=True, limit=100) for w in (TEN, BULK))
+    few, many = (bench.widest(w, include_disabled=True) for w in (TEN, BULK))
     bench.require_revealed(few.disabled and many.disabled)
 
     lengths = {a.query: len(a.reply.document) - len(_callable_part(bench, a)) for a in (few, many)}
@@ -292,15 +299,24 @@ def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(benc
 
 
 def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named], dict[str, Answer]]:
-    """Return two maps by query: callable tools of default answers, and the answers with the flag.
+    """Return two maps by request: callable tools of default answers, and the answers with the flag.
 
-    If their callable tools differ, default answers are asked for again; inconclusive if the tools
-    in these have changed.
+    Each query is sent without a limit and at limit 100. If callable tools differ, default answers
+    are asked for again; inconclusive if the tools in these have changed.
     """
-    default = {query: _callables(bench, query, ABSENT) for query in queries}
-    answers = {query: bench.discover(query, include_disabled=True) for query in queries}
-    if any(_named(answer) != default[query] for query, answer in answers.items()):
-        again = {query: _callables(bench, query, ABSENT) for query in queries}
+    requests = {in_words({"query": query}): (query, ABSENT) for query in queries}
+    requests |= {in_words({"query": q, "limit": SHOW_LIMIT}): (q, SHOW_LIMIT) for q in queries}
+
+    def usual() -> dict[str, Named]:
+        return {name: _callables(bench, q, ABSENT, limit) for name, (q, limit) in requests.items()}
+
+    default = usual()
+    answers = {
+        name: bench.discover(query, include_disabled=True, limit=limit)
+        for name, (query, limit) in requests.items()
+    }
+    if any(_named(answer) != default[name] for name, answer in answers.items()):
+        again = usual()
         bench.require(again == default, "identical requests got different answers", "disagrees")
     return default, answers
 
@@ -323,17 +339,6 @@ def _named(answer: Answer) -> Named:
     return tuple(Listed(entry.key, entry.name) for entry in answer.tools)
 
 
-def _in_words(query: str, limit: int, flag: object) -> str:
-    """Render a request as text, without the flag if `flag` is ABSENT."""
-    request = {"query": query, "limit": limit}
-    return in_words(request if flag is ABSENT else {**request, FLAG: flag})
-
-
-def _holds_both(bench: Bench, query: str) -> bool:
-    answer = bench.discover(query, include_disabled=True)
-    return bool(answer.tools and answer.disabled)
-
-
 def _shared(bench: Bench) -> tuple[str, ...]:
     """Return the words of the stage that a callable tool has, beside locked ones."""
     return tuple(w for w, keys in MEMBERS.items() if any(bench.states[k].callable for k in keys))
@@ -345,17 +350,7 @@ def _locked_shown(bench: Bench, word: str) -> int:
     return sum(state is not None and not state.callable for state in states)
 
 
-def _span(answer: Answer, name: str) -> Span:
-    """Return the bytes that a top-level member's value takes in the answer; no bytes without it."""
-    return member(answer.reply.document, [name]) or Span(0, 0)
-
-
-def _start(answer: Answer, name: str) -> int:
-    """Return the offset of the member's value in the answer's JSON, in bytes; 0 without it."""
-    return _span(answer, name).start
-
-
 def _callable_part(bench: Bench, answer: Answer) -> bytes:
     """Return the exact bytes of the list of callable tools in an answer's JSON; empty if absent."""
-    start, end = _span(answer, bench.surface.members.tools)
+    start, end = member(answer.reply.document, [bench.surface.members.tools]) or Span(0, 0)
     return answer.reply.document[start:end]

@@ -189,4 +189,4 @@ def _counts(view: Bench) -> Counts:
 
 def _own_locked(view: Bench, keys: tuple[ToolKey, ...]) -> int:
     """Return how many of these tools the agent is shown as locked for WORD, at limit 100."""
-    return len(view.revealed(WORD, limit=100).keys() & set(keys))
+    return len(view.revealed(WORD).keys() & set(keys))

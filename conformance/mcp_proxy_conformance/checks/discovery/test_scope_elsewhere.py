@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -225,13 +224,14 @@ def test_a_server_of_a_similar_name_is_beyond_the_scope(bench: Bench, agent: str
     other = {"short": "forgery", "long": "forge"}[agent]
     hidden = [key for key in bench.armed.refused if key.server == other]
     revealed = bench.until(
-        lambda: _revealed_by_word(bench, hidden), lambda keys: len(keys) == len(hidden)
+        lambda: [key for key in hidden if key in bench.revealed(bench.tools[key].word)],
+        lambda keys: len(keys) == len(hidden),
     )
     bench.require(revealed, "the flag revealed no locked tool of the other server to anybody")
 
     for key in revealed:
         word = bench.tools[key].word
-        flagged, default = view.discover(word, include_disabled=True), view.discover(word)
+        flagged, default = view.widest(word, include_disabled=True), view.discover(word)
         compared.one_of(f"status of {key}", flagged.status(key), ("absent",),
                         breaks=["FR-007.hidden"])  # fmt: skip
         if not default.tools:
@@ -269,11 +269,6 @@ def test_calling_a_tool_beyond_the_scope_does_not_tell_why_it_is_locked(
 
     reasons = {k: reason_given_away(bench, k, text, open_text) for k, text in texts.items()}
     assert {(key, part): texts[key] for key, part in reasons.items() if part} == {}
-
-
-def _revealed_by_word(bench: Bench, keys: Iterable[ToolKey]) -> list[ToolKey]:
-    """Return those of the tools that the flag reveals to the administrator by their words."""
-    return [key for key in keys if key in bench.revealed(bench.tools[key].word)]
 
 
 def _locked_names(bench: Bench, agent: str, text: str, named: str) -> list[str]:

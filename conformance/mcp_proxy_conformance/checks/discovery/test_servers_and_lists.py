@@ -7,7 +7,6 @@ from msgspec import structs
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, Step, ToolKey, server, tool, world
-from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.grounds import compare_places
 from mcp_proxy_conformance.discovery.oracle import BY_APPROVAL
@@ -81,7 +80,9 @@ def test_a_callable_tool_stays_so_beside_a_locked_namesake(bench: Bench) -> None
         bench.relevant(FREE, "mobel"), "the query did not find the tool while it was callable"
     )
 
-    status = bench.settled(lambda: _answer_by_word(bench, FREE).status(FREE), "callable")
+    status = bench.settled(
+        lambda: bench.widest("mobel", include_disabled=True).status(FREE), "callable"
+    )
 
     assert {str(FREE): status} == {str(FREE): "callable"}
 
@@ -117,7 +118,7 @@ def test_locked_namesakes_are_revealed_each_by_its_own_server(bench: Bench) -> N
     bench.require(not unshown, f"not found while callable: {', '.join(unshown)}")
 
     answers = bench.until(
-        lambda: [bench.discover(query, include_disabled=True) for query in ("mobel", DROP)],
+        lambda: [bench.widest(query, include_disabled=True) for query in ("mobel", DROP)],
         lambda now: all(set(TRIPLET) <= answer.statuses().keys() for answer in now),
     )
 
@@ -141,7 +142,7 @@ def test_withheld_namesakes_are_revealed_beside_a_locked_one(bench: Bench) -> No
     bench.require(len(locked) > 1, "fewer than 2 of the namesakes were locked", "no_effect")
 
     answer = bench.until(
-        lambda: bench.discover(DROP, include_disabled=True),
+        lambda: bench.widest(DROP, include_disabled=True),
         lambda now: set(locked) <= now.statuses().keys(),
     )
 
@@ -219,11 +220,15 @@ def test_a_tool_that_no_allow_list_names_never_waits_for_approval(bench: Bench) 
     bench.require(
         {UNLISTED, PENDING} <= set(bench.armed.refused), "a lock had no effect", "no_effect"
     )
-    waits = bench.settled(lambda: _status_by_name(bench, PENDING), "pending_approval")
+    waits = bench.settled(
+        lambda: bench.widest(PENDING.tool, include_disabled=True).status(PENDING),
+        "pending_approval",
+    )
     bench.require(waits == "pending_approval", "no pending tool was revealed")
 
     place = bench.until(
-        lambda: _status_by_name(bench, UNLISTED), lambda place: place not in BY_APPROVAL
+        lambda: bench.widest(UNLISTED.tool, include_disabled=True).status(UNLISTED),
+        lambda place: place not in BY_APPROVAL,
     )
 
     waiting = {str(UNLISTED): place} if place in BY_APPROVAL else {}
@@ -244,20 +249,12 @@ def _listed_over_stdio(bench: Bench, locked: tuple[ToolKey, ...]) -> dict[ToolKe
     return {key: _is_listed(bench, key) for key in relevant}
 
 
-def _status_by_name(bench: Bench, key: ToolKey) -> str:
-    return bench.discover(key.tool, include_disabled=True).status(key)
-
-
-def _answer_by_word(bench: Bench, key: ToolKey) -> Answer:
-    return bench.discover(bench.tools[key].word, include_disabled=True)
-
-
 def _is_listed(bench: Bench, key: ToolKey) -> bool:
     """Whether the flag lists the tool as locked for its own word.
 
     Inconclusive if it does not, but an entry has a name that is none of this world's tools.
     """
-    listed = _answer_by_word(bench, key).statuses().keys()
+    listed = bench.widest(bench.tools[key].word, include_disabled=True).statuses().keys()
     named = key in listed or listed <= bench.tools.keys()
     bench.require(
         named,

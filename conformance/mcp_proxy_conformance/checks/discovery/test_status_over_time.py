@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import structs
@@ -145,7 +145,7 @@ def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
         bench.operator.lock(kind, "forge", [DROP.tool])
         bench.require(bench.refused(DROP), f"the second {kind} lock had no effect", "no_effect")
         bench.settle()
-        statuses[kind] = bench.discover("mobel", include_disabled=True).status(DROP)
+        statuses[kind] = bench.widest("mobel", include_disabled=True).status(DROP)
         bench.operator.unlock(kind, "forge", [DROP.tool])
         bench.require(bench.reached(DROP), f"the second {kind} lock was not lifted", "no_effect")
 
@@ -207,7 +207,8 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     if any(place <= UNLOCKED for place in shown.values()):
         raise NotApplicable("the flag does not reveal all locked tools: FR-001.reveals-user")
     compared = Comparison()
-    is_counted = _is_counted(bench, states | HELD)
+    due = _due(states | HELD, OFFERED)
+    is_counted = bench.settled(lambda: _tallies(bench.list().servers), due) == due
     bench.discover(BOTH)
 
     for key in (OPENED, PEEK, LENT, *states):
@@ -215,7 +216,10 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     _refresh(bench)
     if all(_settled_places(bench, key, {"absent"}) == {"absent"} for key in (OPENED, PEEK)):
         lent_stays = "callable" in _settled_places(bench, LENT, {"absent"})
-        _compare_gone(bench, compared, [*states, *([] if lent_stays else [LENT])])
+        for key in (*states, *(() if lent_stays else (LENT,))):
+            for place in sorted(_settled_places(bench, key, {"absent"})):
+                compared.one_of(f"place of {key}, which its server no longer lists", place,
+                                ["absent"], breaks=["FR-004.follows-state"])  # fmt: skip
         _compare_note(bench, compared)
         if is_counted:
             _compare_counts(bench, compared, HELD, LEFT)
@@ -249,7 +253,7 @@ def test_a_lock_outlives_a_change_of_its_tool(bench: Bench) -> None:
         )
     bench.operator.refresh(LIST.server)
     listed = bench.until(
-        lambda: bench.discover(LIST.tool).text_without_echo(), lambda text: CHANGED in text
+        lambda: bench.widest(LIST.tool).text_without_echo(), lambda text: CHANGED in text
     )
     bench.require(CHANGED in listed, "the changed description of a callable tool is not listed")
 
@@ -353,12 +357,6 @@ def _due(locked: Mapping[ToolKey, ToolState], offered: Mapping[str, int]) -> Tal
     return due
 
 
-def _is_counted(bench: Bench, locked: Mapping[ToolKey, ToolState]) -> bool:
-    """Whether the listing, with all tools there, counts these as locked within the settle time."""
-    due = _due(locked, OFFERED)
-    return bench.settled(lambda: _tallies(bench.list().servers), due) == due
-
-
 def _compare_counts(
     bench: Bench,
     compared: Comparison,
@@ -384,24 +382,13 @@ def _compare_counts(
                        breaks=["FR-010.inspect"], described=False)  # fmt: skip
 
 
-def _compare_gone(bench: Bench, compared: Comparison, gone: Iterable[ToolKey]) -> None:
-    """Record in `compared` whether tools that their server no longer lists are absent.
-
-    The target has the settle time for that.
-    """
-    for key in gone:
-        for place in sorted(_settled_places(bench, key, {"absent"})):
-            compared.one_of(f"place of {key}, which its server no longer lists", place,
-                            ["absent"], breaks=["FR-004.follows-state"])  # fmt: skip
-
-
 def _compare_note(bench: Bench, compared: Comparison) -> None:
     """Record in `compared` whether the note for two locked tools, one now gone, counts the other.
 
     Its number must be that of the locked entries. Nothing is recorded if a callable tool is
     listed, or the note has no number.
     """
-    answer, flagged = bench.discover(BOTH), bench.discover(BOTH, include_disabled=True)
+    answer, flagged = bench.discover(BOTH), bench.widest(BOTH, include_disabled=True)
     numbers = numbers_in(answer.note or "")
     if answer.tools or not numbers or not flagged.disabled:
         return
@@ -425,7 +412,7 @@ def _compare_returned(bench: Bench, compared: Comparison, key: ToolKey, state: T
     if is_refused:
         compare_places(compared, key, state, now - ({"pending_approval"} if state.user else set()))
     for query in (own_query(bench, key), key.tool):
-        answer = bench.discover(query, include_disabled=True)
+        answer = bench.widest(query, include_disabled=True)
         times = [entry.key for entry in (*answer.tools, *answer.disabled)].count(key)
         compared.truth(f"entries of {key}, which its server lists again", times,
                        holds=times <= 1, allowed="at most 1", breaks=["FR-004.once"],

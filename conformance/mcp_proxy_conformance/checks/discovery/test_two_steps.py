@@ -11,6 +11,7 @@ from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.surface import FLAG, STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer
+from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.note import leads_on, on_stages_of_locked_tools, owed
 from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP, is_withheld
@@ -18,6 +19,7 @@ from mcp_proxy_conformance.discovery.requests import in_words
 
 ALONE = stage("alone")
 WANTED = ["tool", "status", "remediation"]
+FLAGGED = {"include_disabled": True, "limit": SHOW_LIMIT}
 
 
 @requirement("SC-002.two-steps")
@@ -30,17 +32,22 @@ def test_following_the_note_yields_the_tool_its_status_and_its_remedy(
     Inconclusive without a note that names the flag, or if in each answer withheld tools take all
     ten places; not applicable if callable tools answer every query, so that no note is owed.
     """
-    led = [q for q in queries if leads_on(bench.discover(q)) and _concerns_a_lock(bench, q)]
+    led = [
+        query
+        for query in queries
+        if leads_on(bench.discover(query))
+        and any(bench.relevant(key, query) for key in bench.armed.refused)
+    ]
     if not led:
         owed(bench, queries)
     bench.require(led, "no note named the flag")
 
-    answers = {query: bench.discover(query, include_disabled=True) for query in led}
+    answers = {query: bench.widest(query, include_disabled=True) for query in led}
     matches = {
         q: [k for k in answer.statuses() if bench.relevant(k, q)] for q, answer in answers.items()
     }
     yielded = {
-        in_words({"query": q, "include_disabled": True}): _parts_present(bench, answer, *matches[q])
+        in_words({"query": q} | FLAGGED): _parts_present(bench, answer, *matches[q])
         for q, answer in answers.items()
         if matches[q] or not _is_full(bench, answer)
     }
@@ -65,9 +72,9 @@ def test_following_the_rejection_yields_the_tool_its_status_and_its_remedy(bench
     ]
     bench.require(led, "no rejection named the flag or the discovery tool")
 
-    answers = {key: bench.discover(_query_for(bench, key), include_disabled=True) for key in led}
+    answers = {key: bench.widest(_query_for(bench, key), include_disabled=True) for key in led}
     yielded = {
-        (str(key), in_words({"query": answer.query, "include_disabled": True})): (
+        (str(key), in_words({"query": answer.query} | FLAGGED)): (
             _parts_present(bench, answer, key)
         )
         for key, answer in answers.items()
@@ -99,11 +106,6 @@ def test_every_kind_and_number_of_locked_matches_leads_to_the_flag(
     }
 
     assert lacking == {}
-
-
-def _concerns_a_lock(bench: Bench, query: str) -> bool:
-    """Whether the query names a tool that is locked now, or listed it while it was callable."""
-    return any(bench.relevant(key, query) for key in bench.armed.refused)
 
 
 def _tools_to_ask_for(bench: Bench) -> list[ToolKey]:

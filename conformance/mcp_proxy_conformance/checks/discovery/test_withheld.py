@@ -94,12 +94,12 @@ def test_no_withheld_text_finds_its_tool(bench: Bench) -> None:
     """
     bench.needs_one_of("approval", "quarantine")
     _expect_withheld(bench)
-    unasked = {*bench.revealed(NOWHERE, limit=100)}
+    unasked = {*bench.revealed(NOWHERE)}
 
     moved = {
         in_words({"query": word}): str(key)
         for word, key in _planted(bench).items()
-        if key in bench.revealed(word, limit=100) and key not in unasked
+        if key in bench.revealed(word) and key not in unasked
     }
 
     assert moved == {}

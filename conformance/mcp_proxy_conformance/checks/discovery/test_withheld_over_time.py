@@ -45,7 +45,7 @@ def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Ben
     lock or the quarantine has no effect.
     """
     bench.require(DROP in bench.armed.refused, "the lock had no effect", "no_effect")
-    before = bench.until(lambda: _description(bench, DROP), bool)
+    before = bench.until(lambda: _text(_entry(bench, bench.tools[DROP].word, DROP)), bool)
     if not before:
         raise NotApplicable("the target never listed the locked tool with its description")
 
@@ -133,13 +133,8 @@ def _repeats(
 
 
 def _entry(bench: Bench, query: str, key: ToolKey) -> Entry | None:
-    answer = bench.discover(query, include_disabled=True)
+    answer = bench.widest(query, include_disabled=True)
     return next((entry for entry in answer.disabled if entry.key == key), None)
-
-
-def _description(bench: Bench, key: ToolKey) -> str:
-    """Return the description of the tool's locked entry for its own word; "" without one."""
-    return _text(_entry(bench, bench.tools[key].word, key))
 
 
 def _text(entry: Entry | None) -> str:

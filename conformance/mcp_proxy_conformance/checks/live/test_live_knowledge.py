@@ -11,7 +11,7 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.live.live_bench import ONE_ANSWER, SEVERAL_ANSWERS, LiveBench
 from mcp_proxy_conformance.discovery.live.talk import Rejected
 from mcp_proxy_conformance.discovery.live.words import is_of
-from mcp_proxy_conformance.discovery.oracle import ABSENT, LOCKED_CAP
+from mcp_proxy_conformance.discovery.oracle import ABSENT
 from mcp_proxy_conformance.discovery.remediation import expect_read, judge, mask
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
@@ -100,20 +100,21 @@ def test_an_expected_lock_has_its_status(bench: LiveBench) -> None:
 def test_a_narrower_credential_sees_no_more_locked_tools(bench: LiveBench) -> None:
     """A narrower credential sees only locked tools that the main one sees, of servers in its scope.
 
-    Inconclusive unless a locked tool is hidden from it. Answers that list ten locked tools to
-    the main one are not judged.
+    Inconclusive unless a locked tool is hidden from it. In answers that may be cut off, as no other
+    lists more locked tools, only servers beyond its scope are looked for.
     """
     more, judged = {}, 0
     servers = {name for listing in bench.survey.listings for name in listing.servers}
     for name, triples in bench.survey.shared.items():
         for looks in triples:
             answers = [look.answer for look in looks if look.answer is not None]
-            ours = [a for a in (answers[0], answers[-1]) if len(a.disabled) < LOCKED_CAP]
-            if len(answers) != 3 or len(ours) != 2:
+            if len(answers) != 3:
                 continue
-            shown = bench.statuses(answers[1])
-            judged += any(set(bench.statuses(answer)) - set(shown) for answer in ours)
+            ours, shown = (answers[0], answers[-1]), bench.statuses(answers[1])
+            if not bench.is_full(answers[1]):
+                judged += any(set(bench.statuses(answer)) - set(shown) for answer in ours)
             known = {k for a in ours for k in (*bench.statuses(a), *bench.callables(a))}
+            known |= {*shown} if any(map(bench.is_full, ours)) else set()
             beyond = servers - _scope(bench, name, servers)
             if extra := sorted(str(k) for k in shown if k not in known or k.server in beyond):
                 more[looks[1].label] = extra
@@ -254,10 +255,8 @@ def _missing(bench: LiveBench, status: str) -> dict[str, str]:
         )
         if _statuses_by_name(bench, key):
             continue
-        full = any(len(answer.disabled) >= LOCKED_CAP for answer in answers)
-        bench.require(
-            not full, f"{key} is not among the {LOCKED_CAP} locked tools listed for its name"
-        )
+        full = any(map(bench.is_full, answers))
+        bench.require(not full, f"{key} may be cut off: no answer lists more locked tools")
         free = any(is_of(entry, key) for answer in answers for entry in answer.tools)
         bench.require(not free, f"{key} is listed as callable; lock it, or remove it from --expect")
         near = get_close_matches(str(key), map(str, locked), 1, ALIKE)

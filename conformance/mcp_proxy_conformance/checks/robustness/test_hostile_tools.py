@@ -65,7 +65,7 @@ def _ordinary(bench: Bench, keys: Iterable[ToolKey]) -> dict[str, str | bool]:
 
     Keys are `status of TOOL` and `call of TOOL`.
     """
-    answer = bench.discover(WORD, include_disabled=True)
+    answer = bench.widest(WORD, include_disabled=True)
     observed: dict[str, str | bool] = {f"status of {key}": answer.status(key) for key in keys}
     return observed | {f"call of {NEIGHBOUR}": bench.call(NEIGHBOUR).reached}
 
@@ -83,7 +83,7 @@ def test_a_locked_tool_with_a_colon_in_its_name_names_its_own_server(bench: Benc
         raise NotApplicable("no tool is denied by config")
     bench.require(bench.refused(LOCKED), f"the lock of {LOCKED} had no effect", "no_effect")
 
-    answer = bench.discover(STRANGE_WORD, include_disabled=True)
+    answer = bench.widest(STRANGE_WORD, include_disabled=True)
 
     others = bench.states.keys() - {LOCKED_STRANGE}  # a search by nearness lists them too
     entries = [entry for entry in answer.disabled if entry.key not in others]
@@ -127,7 +127,7 @@ def test_strange_tools_can_be_found_and_called(bench: Bench) -> None:
 
     observed, allowed = dict[tuple[str, str], str](), dict[tuple[str, str], str]()
     for key, word in worded.items():
-        listed = key in bench.discover(word).callables()
+        listed = key in bench.widest(word).callables()
         observed[read_in(key.tool), "discovery"] = CALLABLE if listed else ABSENT
         observed[read_in(key.tool), "call"] = "arrived" if bench.call(key).reached else "lost"
         allowed |= {(key.tool, "discovery"): CALLABLE, (key.tool, "call"): "arrived"}
@@ -148,7 +148,7 @@ def test_the_text_of_a_strange_tool_comes_back_as_it_is(bench: Bench) -> None:
     descriptions = {
         key: entry.description
         for key, tool in strange.items()
-        for entry in bench.discover(tool.word).tools
+        for entry in bench.widest(tool.word).tools
         if entry.key == key and 0 < len(tool.description) < LONG
     }
 

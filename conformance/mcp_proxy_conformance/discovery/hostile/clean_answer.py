@@ -62,7 +62,7 @@ def uncleanly(
 
 def finds(bench: Bench, key: ToolKey, query: str) -> bool:
     """Whether an ordinary discovery call, without the flag, lists that tool as callable."""
-    return key in bench.discover(query).callables()
+    return key in bench.widest(query).callables()
 
 
 def readable(answer: HttpResponse) -> str:

@@ -34,8 +34,8 @@ def hidden(look: Look, findings: Findings) -> None:
     """
     for agent in look.narrow:
         for query in _queries_beyond(look, agent):
-            look.ask(query, flag=True, anew=True)  # the administrator's, right before
-            flagged = look.ask(query, flag=True, agent=agent, anew=True)
+            look.ask(query, flag=True, limit=SHOW_LIMIT, anew=True)  # by the administrator first
+            flagged = look.ask(query, flag=True, limit=SHOW_LIMIT, agent=agent, anew=True)
             look.ask(query, flag=ABSENT, anew=True)
             default = look.ask(query, flag=ABSENT, agent=agent, anew=True)
             if flagged is not None and flagged.answer.error is None:

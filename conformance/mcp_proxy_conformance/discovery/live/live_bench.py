@@ -15,6 +15,7 @@ from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.survey import Survey
 from mcp_proxy_conformance.discovery.live.talk import LiveAnswer, Rejected
 from mcp_proxy_conformance.discovery.live.words import Names
+from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP
 from mcp_proxy_conformance.verdict.exchanges import Exchange, members_of
 from mcp_proxy_conformance.verdict.result import (
     Cause,
@@ -101,6 +102,11 @@ class LiveBench:
         Inconclusive without any.
         """
         return [(look, entry) for look, answer in self.revealing() for entry in answer.disabled]
+
+    def is_full(self, answer: Answer) -> bool:
+        """Whether no answer to the main credential lists more locked tools: it may be cut off."""
+        most = max(len(each.disabled) for look, each in self.flagged() if not look.who)
+        return len(answer.disabled) >= max(1, min(most, LOCKED_CAP))
 
     def rounds(self) -> Iterator[tuple[LiveAnswer, list[Answer], list[Answer], list[Answer]]]:
         """Yield (a flagged call, answers without, with false, with true flag) per whole round.

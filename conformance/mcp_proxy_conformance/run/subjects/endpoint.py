@@ -30,6 +30,7 @@ from mcp_proxy_conformance.targets.target_lines import written
 from mcp_proxy_conformance.verdict.outcome import (
     CONFORMANT,
     DECLARATION,
+    INCOMPLETE,
     VIOLATED,
     Outcome,
     broke,
@@ -122,9 +123,10 @@ class RunningEndpoint(Subject):
     def probe(self) -> Probed:
         """Open the endpoint and make the first survey, by which every check judges.
 
-        The result stops the run if the endpoint cannot be read, options cannot be sent, or it
-        declares other names; as violated, if its discovery tool neither documents the flag
-        (`include_disabled`, which asks for locked tools too) nor reveals a locked tool by it.
+        The result stops the run if the endpoint cannot be read, options cannot be sent, it declares
+        other names, or its discovery tool neither documents the flag (`include_disabled`, which
+        asks for locked tools too) nor reveals a locked tool by it. That is a breach only where the
+        user expects locked tools.
         """
         endpoint = self.endpoint
         self._budget = Budget(
@@ -145,7 +147,7 @@ class RunningEndpoint(Subject):
         if isinstance(offered, Outcome):
             return Probed(stopped=offered)
         if offered.unnamed and not (endpoint.queries or endpoint.expect):
-            return _without_the_flag(offered.unnamed)
+            return Probed(stopped=_not_offered(offered.unnamed))
         self._offered = offered
         self._name_query(offered.query)
         self.wire = self._talks[""].conversation.wire
@@ -159,7 +161,7 @@ class RunningEndpoint(Subject):
             return Probed(stopped=Outcome("error in the declaration", DECLARATION, misnamed))
         if offered.unnamed and not surveyed.locked():
             why = f"{offered.unnamed}, and the flag reveals no locked tool"
-            return _without_the_flag(why)
+            return _violated(why) if endpoint.expect else Probed(stopped=_not_offered(why))
         return Probed()
 
     def _name_query(self, name: str) -> None:
@@ -312,11 +314,19 @@ class EndpointOfVariables(RunningEndpoint):
         return replace(ending, reason=reason, hint=hint)
 
 
-def _without_the_flag(why: str) -> Probed:
-    """Return a Probed that stops the run as violated: the target lacks `include_disabled`.
+def _not_offered(why: str) -> Outcome:
+    """Return the outcome for an endpoint that nowhere claims the feature: it is not judged."""
+    return Outcome(
+        "incomplete",
+        INCOMPLETE,
+        f"the endpoint does not offer discovery of locked tools: {why}; if another tool of it does,"
+        " name that with --tool, and if this one should, name locked tools with --expect",
+    )
 
-    `why` says so in words, and is the reason of the one failed result.
-    """
+
+def _violated(why: str) -> Probed:
+    """Return a Probed that stops the run: the flag reveals none of the tools that are expected."""
+    why = f"FR-014.described: {why}"
     stopped = Outcome("violated", VIOLATED, why)
     return Probed(stopped=stopped, results=(presence.breach(why, PLACE),))
 

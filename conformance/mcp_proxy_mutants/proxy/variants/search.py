@@ -1,20 +1,20 @@
 """Variants of search and its index, of ranking, limit, flag and scope."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
 from mcp_proxy_mutants.proxy.gateway_changes import decide, put
 from mcp_proxy_mutants.proxy.pieces import default_of_five
 from mcp_proxy_mutants.proxy.variant import Variant, variant
-from mcp_proxy_reference.facts import Agent, Match, Purpose, Tool
+from mcp_proxy_reference.facts import Match, Tool
 from mcp_proxy_reference.gateway import Gateway
-from mcp_proxy_reference.policy import MAX_LIMIT, cap, flag, limit, scope
+from mcp_proxy_reference.policy import MAX_LIMIT, cap, flag, limit, may_call, scope
 from mcp_proxy_reference.search import Index, terms
 
 Hits = list[tuple[str, float]]
 Split = tuple[Sequence[Match], Sequence[Match]]
-FALLBACK = 15
 
 
 class Substring:
@@ -124,11 +124,6 @@ def search(kind: type) -> Callable[[Gateway], None]:
     return swapped
 
 
-def whole_index(gateway: Gateway) -> None:
-    """Make the gateway search one index of all tools, so that scores ignore the agent's scope."""
-    put(gateway, index=WholeIndex(gateway))
-
-
 def limit_before_scope(gateway: Gateway) -> None:
     """Take as many hits of all tools as the limit says, then apply scope and locks to these."""
     index = WholeIndex(gateway)
@@ -185,11 +180,6 @@ def zero_is_none(arguments: Mapping[str, Any], default: int) -> int:
     return limit(arguments, default)
 
 
-def listing_for_all(agent: Agent, server: str, purpose: Purpose) -> bool:
-    """Whether the server is in scope; in the listing of servers each one is."""
-    return purpose == "listing" or scope(agent, server, purpose)
-
-
 VARIANTS: tuple[Variant, ...] = (
     variant(
         "search-substring",
@@ -214,7 +204,7 @@ VARIANTS: tuple[Variant, ...] = (
         "whole-index",
         "Scores depend on the tools of all servers.",
         "non-interference",
-        swap=whole_index,
+        swap=lambda gateway: put(gateway, index=WholeIndex(gateway)),
     ),
     variant(
         "limit-before-scope",
@@ -254,6 +244,13 @@ VARIANTS: tuple[Variant, ...] = (
         "cap-fills",
         swap=partial(default_of_five, publishes=True),
     ),
+    variant(
+        "open-over-stdio",
+        "Over stdio no tool is denied, and five results come back without a limit.",
+        swap=partial(default_of_five, publishes=True),
+        over_stdio=True,
+        may_call=lambda facts, surface: may_call(replace(facts, denied=False), surface),
+    ),
     variant("flag-of-strings", "The flag is also accepted as a word or a number.", flag=of_strings),
     variant(
         "limit-lenient",
@@ -272,6 +269,6 @@ VARIANTS: tuple[Variant, ...] = (
         "The listing shows every server, with its counts, to every agent.",
         "scope-of-listing",
         "FR-007.listing~shown",
-        scope=listing_for_all,
+        scope=lambda agent, server, purpose: purpose == "listing" or scope(agent, server, purpose),
     ),
 )

@@ -1,0 +1,67 @@
+"""Targets whose requests without a limit get few tools: nothing missing there proves anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.run.request import Selection
+from mcp_proxy_conformance.selftest.trial import trial, tried
+from mcp_proxy_conformance.targets.description import Description
+from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.launch import GENERAL
+from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.proxy.variants import variants
+
+CHECK_S = 120
+"""Seconds that one check may take: the machine may be busy with other runs."""
+CASES = ("limits-1-at-1", "limits-9-at-10", "limits-none-at-5", "limits-11-at-10")
+
+
+@pytest.mark.proof(parts=20)
+@pytest.mark.parametrize("limit", range(1, 21))
+def test_the_reference_is_conformant_with_any_default_limit(
+    limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A whole run of the reference ends with 0 if its requests without a limit get 1 to 20 tools.
+
+    It is a program of its own, over HTTP and stdio, as in any run of the reference.
+    """
+    monkeypatch.setitem(GENERAL, "tools_limit", limit)
+
+    verdicts = tried(
+        trial(target_of(Description(kind="reference")), profile="discovery+robustness"),
+        tmp_path,
+        check_s=CHECK_S,
+    )
+
+    wrong = [result for result in verdicts.results if result["verdict"] != "not_applicable"]
+    assert (wrong, verdicts.exit, verdicts.headline) == ([], 0, "conformant")
+
+
+def test_a_stdio_without_the_locks_and_few_tools_by_default_is_not_accused(tmp_path: Path) -> None:
+    """Over stdio, a configuration without the locks is seen as such, whatever the default limit."""
+    changed = next(each for each in variants() if each.id == "open-over-stdio")
+    name = "test_over_stdio_locked_tools_are_told_and_kept_as_elsewhere"
+
+    results = tried(trial(embedded(changed), Selection(checks=(name,))), tmp_path).every
+
+    assert [(each["verdict"], each["cause"]) for each in results] == [
+        ("not_applicable", "not_here")
+    ]
+
+
+def test_a_case_that_no_cap_can_cut_shows_what_is_revealed(tmp_path: Path) -> None:
+    """A case whose locked matches fit the answer shows what it reveals; without any, it says so."""
+    target = embedded(Changed(id="unchanged", text="The reference itself."))
+
+    results = tried(trial(target, Selection(checks=CASES)), tmp_path).every
+
+    assert {each["case"]: (sorted(each["clauses"]), each["cause"]) for each in results} == {
+        "limits-1-at-1": (["FR-001.reveals-config"], ""),
+        "limits-9-at-10": (["FR-001.reveals-config"], ""),
+        "limits-none-at-5": (["FR-005.keys", "FR-006.cap"], "not_here"),
+        "limits-11-at-10": (["FR-001.reveals-config", "FR-006.cap"], ""),
+    }
