@@ -6,7 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -202,7 +202,6 @@ def bench(request: pytest.FixtureRequest) -> Any:
 
 
 def _end(config: pytest.Config, why: str) -> NoReturn:
-    """Fail the current check with `why`, or skip it if an earlier one was failed here."""
     if config.stash.get(STOPPED, False):
         pytest.skip(f"nothing can be judged: {why}")
     config.stash[STOPPED] = True
@@ -348,22 +347,13 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> bool | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
-    """Interrupt a check's set-up when the whole run's time is up; without a run do nothing."""
-    with _in_time(item):
-        return (yield)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Interrupt a check when the whole run's time is up; without a run do nothing."""
-    with _in_time(item):
-        return (yield)
-
-
-def _in_time(item: pytest.Item) -> AbstractContextManager[None]:
-    """Return a context that interrupts its block at the run's time limit, if there is a run."""
+    """Interrupt a check, or its set-up, when the whole run's time is up; else do nothing."""
     run = item.config.stash.get(RUN, None)
-    return nullcontext() if run is None else within(run.left_s, run.overdue())
+    with nullcontext() if run is None else within(run.left_s, run.overdue()):
+        return (yield)
+
+
+pytest_runtest_call = pytest_runtest_setup
 
 
 def _stop_if_silent(item: pytest.Item, ending: Ending, run: RunSession) -> None:

@@ -218,10 +218,6 @@ def profile(wanted: str) -> Profile:
 
 
 def _version(wanted: str) -> Profile:
-    """Return the profile of an id, in the version after its `@`, else in the newest.
-
-    Raises UnknownProfile, which names known ones.
-    """
     profile_id, at, version = wanted.partition("@")
     known = {candidate.id: candidate for candidate in profiles()}
     if profile_id not in known:

@@ -15,7 +15,6 @@ pytest_plugins = ("mcp_proxy_conformance.plugin",)
 
 
 def _checks(file: Path) -> dict[str, Callable[..., object]]:
-    """Import a file's module of live checks by its name; return its `test_…` functions by name."""
     module = import_module(f"mcp_proxy_conformance.checks.live.{file.stem}")
     return {name: value for name, value in vars(module).items() if name.startswith("test_")}
 

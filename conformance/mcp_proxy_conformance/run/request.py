@@ -145,6 +145,8 @@ def request_of(config: pytest.Config) -> RunRequest | None:
     option = config.getoption
     is_named = any(map(option, ("--target", "--target-file")))
     file = _path(option("--target-file"))
+    if file is not None and not file.exists():  # in `addopts`, it is beside pyproject.toml
+        file = config.rootpath / file
     subject: Description | Endpoint | None
     if is_named:
         subject = describe(
@@ -180,5 +182,4 @@ def request_of(config: pytest.Config) -> RunRequest | None:
 
 
 def _path(text: str | None) -> Path | None:
-    """Return the text as a path; None if it is empty or None."""
     return Path(text) if text else None

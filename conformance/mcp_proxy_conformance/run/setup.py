@@ -33,7 +33,7 @@ from mcp_proxy_conformance.run.collection import BadShard, shard_of
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.session import RunSession
 from mcp_proxy_conformance.run.subject import Subject
-from mcp_proxy_conformance.run.subjects.endpoint import LIVE, EndpointOfVariables, RunningEndpoint
+from mcp_proxy_conformance.run.subjects.endpoint import LIVE, RunningEndpoint
 from mcp_proxy_conformance.run.subjects.loader import DrivenLoader
 from mcp_proxy_conformance.run.subjects.proxy import DrivenProxy
 from mcp_proxy_conformance.run.subjects.relay import DrivenRelay
@@ -45,7 +45,7 @@ from mcp_proxy_conformance.targets.relay import RelayTarget, relay_target
 from mcp_proxy_conformance.targets.state_folder import remove
 from mcp_proxy_conformance.targets.target_lines import written
 from mcp_proxy_conformance.targets.waits import Probe, during
-from mcp_proxy_conformance.verdict.outcome import Outcome, broke
+from mcp_proxy_conformance.verdict.outcome import broke
 from mcp_proxy_conformance.verdict.record import RunState
 
 PROFILE = "discovery"
@@ -78,12 +78,6 @@ def set_up(request: RunRequest, scratch: str = SCRATCH) -> RunSession:
 
 
 def _session(request: RunRequest, scratch: Path) -> RunSession:
-    """Make the session of a request: target, profile, clauses, shard and subject.
-
-    It is stopped already if a loader broke when it was asked for its facts. Raises errors of
-    several classes, and pytest.UsageError for a profile of another kind of target, or a shard of an
-    endpoint.
-    """
     began = time.monotonic()
     target = _target(request, scratch)
     kind = target.kind if target is not None else "endpoint"
@@ -99,21 +93,15 @@ def _session(request: RunRequest, scratch: Path) -> RunSession:
         )
     if shard is not None and target is None:
         raise pytest.UsageError("an endpoint has one budget of requests; leave --shard out")
+    broken = target.broken if isinstance(target, LoaderTarget) else ""
     return RunSession(
         request=request,
         subject=_subject(request, target, chosen, scratch),
         profile=chosen,
         only=only,
-        state=RunState(shard=shard, stopped=_broken(target)),
+        state=RunState(shard=shard, stopped=broke(broken) if broken else None),
         began=began,
     )
-
-
-def _broken(target: Target | None) -> Outcome | None:
-    """Return the outcome of a run whose loader broke when it was asked for its facts; else None."""
-    if isinstance(target, LoaderTarget) and target.broken:
-        return broke(target.broken)
-    return None
 
 
 def _default_profile(target: Target | None) -> str:
@@ -129,7 +117,6 @@ def _default_profile(target: Target | None) -> str:
 
 
 def _lacking(capabilities: Collection[str]) -> list[str]:
-    """Return what the default profile of loaders requires and `capabilities` does not have."""
     return [word for word in profile(OF_LOADER).floor.capabilities if word not in capabilities]
 
 
@@ -166,7 +153,6 @@ def _target(request: RunRequest, scratch: Path) -> Target | None:
 
 
 def _relay(described: Description) -> RelayTarget:
-    """Return the described relay as a target; without a command, the bundled reference's."""
     ready = {} if described.ready_s is None else {"ready_s": described.ready_s}
     return relay_target(
         described.command, described.relay, name=described.name, version=described.version,
@@ -198,11 +184,6 @@ def _loader(description: Description, request: RunRequest, scratch: Path) -> Tar
 
 
 def _judged_by(can: Collection[str], asked: str | None) -> Iterator[str]:
-    """Yield a sentence on a loader's capabilities and the profile that judges it.
-
-    `asked` is the profile that the user named. If there is none, capabilities that the default
-    profile requires and the loader lacks are named too.
-    """
     lacking = _lacking(can)
     name = asked or (BASIC if lacking else OF_LOADER)
     why = f" ({OF_LOADER} needs {' and '.join(lacking)} too)" if lacking and asked is None else ""
@@ -210,14 +191,9 @@ def _judged_by(can: Collection[str], asked: str | None) -> Iterator[str]:
 
 
 def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratch: Path) -> Subject:
-    """Return the subject of the run: an endpoint for no target, else a loader, relay or proxy.
-
-    The case file of a proxy is read here.
-    """
     if target is None:
         assert isinstance(request.subject, Endpoint)
-        kind = EndpointOfVariables if request.subject.by_variables else RunningEndpoint
-        return kind(request.subject, f"{chosen.id}@{chosen.version}")
+        return RunningEndpoint(request.subject, f"{chosen.id}@{chosen.version}")
     if isinstance(target, LoaderTarget):
         return DrivenLoader(target, request.out, scratch, confirm=request.confirm)
     if isinstance(target, RelayTarget):
@@ -238,10 +214,6 @@ def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratc
 
 
 def _only(request: RunRequest, judged: Profile) -> frozenset[str] | None:
-    """Return the profile's clauses that --only names, by requirement or clause; None without it.
-
-    Raises UnknownClause if a name does not exist, or has no clause in the profile.
-    """
     clauses: set[str] = set()
     for word in request.selection.only:
         meant = set(catalogue().meant(word)) & set(judged.clauses)

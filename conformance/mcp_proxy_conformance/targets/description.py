@@ -211,10 +211,6 @@ def _of_word(name: str, word: str) -> Any:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Return the members of a target file.
-
-    Raises BadTarget if it is unreadable, not TOML, or nested deeper than thirty levels.
-    """
     try:
         members = read_toml(file)
         nests_too_deeply = nests_deeper(members, DEEPEST)
@@ -242,10 +238,6 @@ def _put(members: dict[str, Any], name: str, value: Any) -> None:
 
 
 def _converted(members: dict[str, Any], place: str) -> Description:
-    """Return the members as a Description.
-
-    Raises BadTarget, with place and repair, for an unknown member or one of a wrong type.
-    """
     try:
         return msgspec.convert(members, Description)
     except msgspec.ValidationError as error:
@@ -253,10 +245,6 @@ def _converted(members: dict[str, Any], place: str) -> Description:
 
 
 def _readable(complaint: str) -> str:
-    """Reword msgspec's error for users; for an unknown member, suggest the nearest known name.
-
-    If none is near, list the known ones.
-    """
     match = re.fullmatch(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", complaint)
     if match is None:
         return complaint.replace(" - at `$.", " at `").replace(" - at `$", " at `")
@@ -268,7 +256,6 @@ def _readable(complaint: str) -> str:
 
 
 def _fields_at(path: str) -> tuple[str, ...]:
-    """Return the names of members that a target file can have at a dotted path; "" is its top."""
     kind: Any = Description
     for step in re.findall(r"[a-z_]+", path):
         inner = get_type_hints(kind)[step]
@@ -277,7 +264,6 @@ def _fields_at(path: str) -> tuple[str, ...]:
 
 
 def _parts(annotation: Any) -> list[Any]:
-    """Return a type annotation and, at any depth, the arguments that it is made of."""
     return [annotation, *(part for argument in get_args(annotation) for part in _parts(argument))]
 
 
@@ -417,7 +403,6 @@ def _check_surface(described: Description, place: str) -> None:
 
 
 def _paths(surface: Surface) -> list[tuple[str, str]]:
-    """Return (place in the target file, path) of each endpoint of a surface and its templates."""
     templates: dict[str, ToolTemplate] = {"listing": surface.listing}
     templates |= {f"calls[{at}]": template for at, template in enumerate(surface.calls)}
     if surface.inspect is not None:

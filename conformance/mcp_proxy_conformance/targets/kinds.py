@@ -96,7 +96,6 @@ def knowledge_in(file: Path | None) -> Knowledge:
 
 
 def _pins(described: Description) -> dict[str, frozenset[str]]:
-    """Map each pinned text to the set of statuses that the target file pins it for."""
     pinned = {text for texts in described.pins.values() for text in texts}
     return {
         text: frozenset(status for status, texts in described.pins.items() if text in texts)
@@ -105,7 +104,6 @@ def _pins(described: Description) -> dict[str, frozenset[str]]:
 
 
 def _narrowed(target: Target) -> Target:
-    """Return the target with its first endpoint and call only, unless it has `direct_endpoints`."""
     if "direct_endpoints" in target.capabilities:
         return target
     surface = target.surface
@@ -116,10 +114,6 @@ def _narrowed(target: Target) -> Target:
 
 
 def _reference() -> Target:
-    """Return the bundled reference as a target.
-
-    A warm host forks its processes if the system can.
-    """
     host = WarmHost(REFERENCE.host) if REFERENCE.host else None
     return Target(
         kind="reference",
@@ -133,10 +127,6 @@ def _reference() -> Target:
 
 
 def _mcpproxy(path: str) -> Target:
-    """Return the real Go proxy, a program by path or name, as a target with its delays.
-
-    Raises BadTarget if it cannot be run.
-    """
     binary = shutil.which(path)
     if binary is None:
         what = "is not executable" if Path(path).exists() else "does not exist"
@@ -161,7 +151,6 @@ def _mcpproxy(path: str) -> Target:
 
 
 def _command(command: tuple[str, ...]) -> Target:
-    """Return the target of a user's adapter program, with the capabilities config and user."""
     return Target(
         kind="command",
         make=partial(CommandAdapter, command),

@@ -8,7 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.metadata import entry_points, version
+from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -25,7 +25,6 @@ OTHERS = {
     "--snapshot-update",
     "--target",
     "--extra-index-url",
-    "--strict-markers",
     "--header",
     "--version",
     "--network",
@@ -174,30 +173,27 @@ finally:
     assert (done.returncode, done.stderr.split("|")[0].split()) == (0, [])
 
 
-def test_the_plugin_imports_no_package_that_a_passing_run_can_do_without() -> None:
-    """Of the HEAVY packages, importing the plugin imports pytest and jsonschema only."""
-    code = f"""import sys
-import mcp_proxy_conformance.plugin
-print(*sorted({HEAVY!r} & set(sys.modules)))
+@pytest.mark.parametrize(
+    ("module", "imported"),
+    [
+        ("plugin", ["jsonschema", "pytest"]),
+        ("autoload", ["pytest", "mcp_proxy_conformance", "mcp_proxy_conformance.autoload"]),
+    ],
+)
+def test_pytest_imports_only_what_a_passing_run_needs(module: str, imported: list[str]) -> None:
+    """Importing the plugin imports pytest and jsonschema of the HEAVY packages, and no others.
+
+    The entry point, which every pytest in the environment imports, imports itself and pytest alone.
+    """
+    code = f"""import sys, mcp_proxy_conformance.{module}
+ours = (name for name in sys.modules if name.startswith("mcp_") and {module == "autoload"})
+print(*sorted({HEAVY!r} & set(sys.modules)), *ours)
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
     )
 
-    assert done.stdout.split() == ["jsonschema", "pytest"]
-
-
-def test_what_every_pytest_imports_is_one_small_module() -> None:
-    """Of the package, the entry point of pytest imports itself alone, and of HEAVY only pytest."""
-    (point,) = (e for e in entry_points(group="pytest11") if e.value.startswith("mcp_proxy_conf"))
-    code = f"""import sys, {point.value}
-print(*sorted({HEAVY!r} & set(sys.modules)), *(n for n in sys.modules if n.startswith("mcp_")))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
-    )
-
-    assert done.stdout.split() == ["pytest", "mcp_proxy_conformance", point.value]
+    assert done.stdout.split() == imported
 
 
 def test_the_version_is_that_of_the_suite_of_python_and_of_each_profile() -> None:

@@ -28,7 +28,7 @@ def flagged(query: str, *tools: str, who: str = "") -> LiveAnswer:
         for name in tools
     )
     answer = Answer(reply=cast("Any", None), query=query, disabled=entries, body={})
-    return LiveAnswer(query=query, form="W", limit=None, who=who, arguments={}, messages=(0, 0),
+    return LiveAnswer(query=query, form="W", limit=None, who=who, arguments={}, messages=("0", "0"),
                       answer=answer)  # fmt: skip
 
 

@@ -1,24 +1,25 @@
-"""A user's own checks with the installed package: mypy, the guide's examples, endings in pytest."""
+"""A user's own checks: typed, found, and run by pytest as the guide says; their endings there."""
 
 from __future__ import annotations
 
 import json
 import re
-import shutil
-import site
 import subprocess
-import venv
+import sys
 from pathlib import Path
 
 import pytest
-from pages import blocks
+from pages import GITHUB, blocks
 
-import mcp_proxy_reference
 from mcp_proxy_conformance import api as checking
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
-GUIDE = Path(__file__).parents[3] / ".github" / "OWN_CHECKS.md"
+PLUGIN = ("-p", "mcp_proxy_conformance.plugin")
 EXAMPLE, GOLDEN = blocks("OWN_CHECKS.md", "python")
+(PROJECT,) = blocks("OWN_CHECKS.md", "toml")
+OWN = ["tests/test_mine.py::test_a_denied_tool_is_revealed_by_its_word",
+       "tests/test_mine.py::test_every_refusal_names_our_help_desk_or_the_flag",
+       "tests/test_mine.py::test_no_description_is_longer_than_a_screen"]  # fmt: skip
 WRONG = """\
 from mcp_proxy_conformance.api import Bench, key, on, server, tool, world
 from mcp_proxy_conformance.api import ToolKee
@@ -54,94 +55,107 @@ def test_without_a_bench() -> None:
 """
 
 
-@pytest.fixture(scope="module")
-def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the Python of a new virtual environment with the package as if installed.
-
-    Suite, reference, fixtures and schemas are copies; other packages are this environment's.
-    """
-    root = tmp_path_factory.mktemp("installed")
-    venv.create(root, symlinks=True)
-    program = root / "bin" / "python"
-    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    result = subprocess.run([program, "-c", code], capture_output=True, text=True, check=True)
-    packages = Path(result.stdout.strip())
-    for module in (checking, mcp_proxy_reference):
-        folder = Path(str(module.__file__)).parent
-        shutil.copytree(folder, packages / folder.name, dirs_exist_ok=True)
-    for folder in (fixtures_dir(), schemas_dir()):
-        data = packages / "mcp_proxy_conformance" / "data" / folder.name
-        shutil.copytree(folder, data, dirs_exist_ok=True)
-    (packages / "others.pth").write_text("\n".join(site.getsitepackages()), encoding="utf-8")
-    return program
-
-
-def done(
-    python: Path, folder: Path, text: str, *arguments: str
-) -> subprocess.CompletedProcess[str]:
-    """Write the text to test_mine.py; run `python -m ARGUMENTS test_mine.py` in the folder.
-
-    Return the ended process; TimeoutExpired after 110 s.
-    """
-    (folder / "test_mine.py").write_text(text, encoding="utf-8")
+def done(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run `python -m WORDS` in this folder; return the ended process, or TimeoutExpired (110 s)."""
+    command = [sys.executable, "-m", *words]
     return subprocess.run(
-        [python, "-m", *arguments, "test_mine.py"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=110,
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=110
     )
 
 
-def pytest_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Run pytest on a file of this text, with the plugin, on the reference; return the process."""
-    plugin = ("-p", "mcp_proxy_conformance.plugin", "--target", "reference")
-    return done(python, folder, text, "pytest", *plugin, "-q")
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return the folder of a project as the guide has it, whose target is the reference."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_mine.py").write_text(EXAMPLE, encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text(PROJECT, encoding="utf-8")
+    target = tmp_path / "mcp-proxy-conformance.toml"
+    target.write_text('kind = "reference"\n', encoding="utf-8")
+    return tmp_path
 
 
-def mypy_on(python: Path, folder: Path, text: str) -> subprocess.CompletedProcess[str]:
-    """Run `mypy --strict` on a file of this text, with one cache for all; return the process."""
-    return done(python, folder, text, "mypy", "--strict", f"--cache-dir={python.parent / 'cache'}")
+def test_in_a_project_of_ones_own_pytest_alone_runs_its_checks(project: Path) -> None:
+    """With the guide's pyproject.toml, `pytest` runs the checks below testpaths, and no others."""
+    ran = done(project, "pytest", "-v")
+
+    report = json.loads((project / "mcp-proxy-conformance-out" / "report.json").read_bytes())
+    passed = [line.split(" PASSED")[0] for line in ran.stdout.splitlines() if " PASSED" in line]
+    assert (ran.returncode, passed) == (0, OWN), ran.stdout
+    assert (report["headline"], len(report["results"])) == ("partial", 1)
 
 
-def test_the_package_is_the_installed_one(python: Path, tmp_path: Path) -> None:
-    """In the new environment, the package and its fixtures are the copies, not the sources."""
-    code = (
-        "from mcp_proxy_conformance.catalogue import resources as r;"
-        "print(r.__file__, r.fixtures_dir())"
-    )
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        (".", PLUGIN),
+        (".", ("-o", "testpaths=", "tests")),
+        ("tests", ()),
+        (".", ("-k", "screen or word or desk")),
+    ],
+)
+def test_ones_own_tests_run_wherever_something_names_them(
+    folder: str, words: tuple[str, ...], project: Path
+) -> None:
+    """A path, or testpaths, even if pytest starts in a folder below, keeps the installed out."""
+    ran = done(project / folder, "pytest", "--collect-only", "-q", *words)
 
-    result = subprocess.run(
-        [python, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    assert [line for line in ran.stdout.splitlines() if "::" in line] == OWN, ran.stdout
 
-    assert result.stdout.count(str(python.parents[1])) == 2
+
+def test_a_check_that_the_profile_leaves_out_is_counted(project: Path) -> None:
+    """Of one's own, a check whose clause is not in the profile is deselected, in pytest's words."""
+    ran = done(project, "pytest", "--collect-only", "-q", "--profile", "robustness")
+
+    assert "2/3 tests collected (1 deselected)" in ran.stdout
+
+
+@pytest.mark.parametrize("words", [(), PLUGIN, ("--strict-markers", "-W", "error")])
+def test_a_check_without_a_target_says_what_to_do(words: tuple[str, ...], tmp_path: Path) -> None:
+    """Each check is an error, which names the option, with the plugin loaded or not."""
+    (tmp_path / "test_mine.py").write_text(EXAMPLE + GOLDEN, encoding="utf-8")
+
+    ran = done(tmp_path, "pytest", "-q", *words)
+
+    assert (ran.returncode, "4 errors" in ran.stdout) == (1, True), ran.stdout
+    assert ran.stdout.count("run pytest with --target-file FILE") == 4
+    assert "not found" not in ran.stdout
+
+
+def test_options_of_others_stay_theirs(tmp_path: Path) -> None:
+    """Without being asked, no option is added: another plugin may have --target and --profile.
+
+    If the suite's own are then asked for, the sentence names the one that both have.
+    """
+    options = ("--target", "--profile")
+    theirs = "\n".join(f"    parser.addoption({option!r})" for option in options)
+    conftest = f"def pytest_addoption(parser):\n{theirs}\n"
+    (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
+    test = "def test_mine(request): assert request.config.getoption('target') == 'esp32'\n"
+    (tmp_path / "test_mine.py").write_text(test, encoding="utf-8")
+
+    ran = done(tmp_path, "pytest", "-q", "--target", "esp32", "--profile=x")
+    both = done(tmp_path, "pytest", "-q", "--target-file=x.toml")
+
+    assert (ran.returncode, "1 passed" in ran.stdout) == (0, True), ran.stdout + ran.stderr
+    assert (both.returncode, "another plugin has an option of this" in both.stderr) == (4, True)
 
 
 @pytest.mark.proof
-def test_the_worked_example_is_typed_and_passes(python: Path, tmp_path: Path) -> None:
-    """Both examples of the guide pass `mypy --strict`, and the first passes pytest, exit 0.
+def test_the_worked_examples_are_typed(tmp_path: Path) -> None:
+    """Both examples of the guide pass `mypy --strict`."""
+    (tmp_path / "test_mine.py").write_text(EXAMPLE, encoding="utf-8")
+    (tmp_path / "test_golden.py").write_text(GOLDEN, encoding="utf-8")
 
-    Its report is partial, with the one check that cites a clause.
-    """
-    golden = mypy_on(python, tmp_path, GOLDEN)
-    typed = mypy_on(python, tmp_path, EXAMPLE)
-    ran = pytest_on(python, tmp_path, EXAMPLE)
+    typed = done(tmp_path, "mypy", "--strict", ".")
 
-    report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
-    assert (typed.returncode, typed.stdout) == (0, "Success: no issues found in 1 source file\n")
-    assert (golden.returncode, golden.stdout) == (typed.returncode, typed.stdout)
-    assert (ran.returncode, "3 passed" in ran.stdout) == (0, True), ran.stdout
-    assert [(result["check"], result["verdict"]) for result in report["results"]] == [
-        ("test_a_denied_tool_is_revealed_by_its_word", "pass")
-    ]
-    assert (report["headline"], report["exit"]) == ("partial", 0)
+    assert (typed.returncode, typed.stdout) == (0, "Success: no issues found in 2 source files\n")
 
 
-def test_a_wrong_file_is_refused_by_mypy(python: Path, tmp_path: Path) -> None:
+def test_a_wrong_file_is_refused_by_mypy(tmp_path: Path) -> None:
     """`mypy --strict` finds six errors in a wrong check: names, arguments, results."""
-    typed = mypy_on(python, tmp_path, WRONG)
+    (tmp_path / "test_mine.py").write_text(WRONG, encoding="utf-8")
+
+    typed = done(tmp_path, "mypy", "--strict", "test_mine.py")
 
     codes = re.findall(r"test_mine.py:\d+: error: .*\[([\w-]+)\]", typed.stdout)
     assert (typed.returncode, sorted(codes)) == (
@@ -151,25 +165,28 @@ def test_a_wrong_file_is_refused_by_mypy(python: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.proof
-def test_a_check_that_cites_nothing_ends_in_pytests_words(python: Path, tmp_path: Path) -> None:
+def test_a_check_that_cites_nothing_ends_in_pytests_words(project: Path) -> None:
     """A check that cites no clause is skipped if not applicable, failed if broken or inconclusive.
 
     A test without a bench passes as usual.
     """
-    ran = pytest_on(python, tmp_path, ENDINGS)
+    (project / "tests" / "test_mine.py").write_text(ENDINGS, encoding="utf-8")
+
+    ran = done(project, "pytest", "-q")
 
     assert "2 failed, 1 passed, 1 skipped" in ran.stdout
     assert "Inconclusive: it was not shown" in ran.stdout
 
 
-def test_a_clause_of_ones_own_is_refused_with_the_repair(python: Path, tmp_path: Path) -> None:
+def test_a_clause_of_ones_own_is_refused_with_the_repair(tmp_path: Path) -> None:
     """A check that cites an unknown clause is an error at import, exit 2.
 
     The message says to leave @requirement out.
     """
     own = EXAMPLE.replace("FR-001.reveals-config", "ACME.help-desk")
+    (tmp_path / "test_mine.py").write_text(own, encoding="utf-8")
 
-    ran = pytest_on(python, tmp_path, own)
+    ran = done(tmp_path, "pytest", "-q")
 
     assert ran.returncode == 2
     assert "There is no clause 'ACME.help-desk'" in ran.stdout
@@ -181,7 +198,7 @@ def test_the_guide_names_the_stages_and_most_names() -> None:
 
     The API lists no name twice.
     """
-    text = GUIDE.read_text(encoding="utf-8")
+    text = (GITHUB / "OWN_CHECKS.md").read_text(encoding="utf-8")
     stages = sorted(path.stem for path in (fixtures_dir() / "stages").glob("*.json"))
 
     assert ", ".join(f"`{name}`" for name in stages) in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -304,6 +304,7 @@ def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named],
     Each query is sent without a limit and at limit 100. If callable tools differ, default answers
     are asked for again; inconclusive if the tools in these have changed.
     """
+    requests: dict[str, tuple[str, Any]]
     requests = {in_words({"query": query}): (query, ABSENT) for query in queries}
     requests |= {in_words({"query": q, "limit": SHOW_LIMIT}): (q, SHOW_LIMIT) for q in queries}
 

@@ -148,11 +148,6 @@ def read_locks(file: Path) -> dict[ToolKey, str]:
 
 
 def _statuses(document: dict[str, Any], file: Path) -> Iterator[tuple[str, str]]:
-    """Yield (tool as text, status) for each member of a locks file.
-
-    Raises BadEndpoint for a value that is not a text, or is an unknown status, with the nearest
-    one.
-    """
     for name, status in document.items():
         if not isinstance(status, str):
             raise BadEndpoint(

@@ -76,6 +76,7 @@ class RunningEndpoint(Subject):
         `profile` is named in the headline of a run that finds nothing.
         """
         self.endpoint, self._profile = endpoint, profile
+        self._worded = in_variables if endpoint.by_variables else str
         self.target = live_target(endpoint)
         self._talks: dict[str, Talk] = {}
         self._offered: Offered | None = None
@@ -116,9 +117,10 @@ class RunningEndpoint(Subject):
         surveyed = self._benches[False].survey
         if (unread := surveyed.unread()) is not None:
             return f"no answer of {self.endpoint.surface.discovery_tool} can be read: {unread}"
-        if not any(bench.survey.locked() for bench in self._benches.values()):
-            return f"no locked tool was seen, and {surveyed.short}" if surveyed.short else UNSEEN
-        return ""
+        if any(bench.survey.locked() for bench in self._benches.values()):
+            return ""
+        short = surveyed.short
+        return self._worded(f"no locked tool was seen, and {short}" if short else UNSEEN)
 
     def probe(self) -> Probed:
         """Open the endpoint and make the first survey, by which every check judges.
@@ -145,9 +147,9 @@ class RunningEndpoint(Subject):
         offered = first_look(self._talks[""])
         self.server = self._talks[""].conversation.server
         if isinstance(offered, Outcome):
-            return Probed(stopped=offered)
+            return Probed(stopped=replace(offered, why=self._worded(offered.why)))
         if offered.unnamed and not (endpoint.queries or endpoint.expect):
-            return Probed(stopped=_not_offered(offered.unnamed))
+            return Probed(stopped=self._not_offered(offered.unnamed))
         self._offered = offered
         self._name_query(offered.query)
         self.wire = self._talks[""].conversation.wire
@@ -158,14 +160,23 @@ class RunningEndpoint(Subject):
             return Probed(stopped=broke(why))
         place = FILE if endpoint.file is not None else GIVEN_FILE
         if misnamed := surveyed.misnamed(endpoint.surface.members, place=place):
-            return Probed(stopped=Outcome("error in the declaration", DECLARATION, misnamed))
+            why = self._worded(misnamed)
+            return Probed(stopped=Outcome("error in the declaration", DECLARATION, why))
         if offered.unnamed and not surveyed.locked():
             why = f"{offered.unnamed}, and the flag reveals no locked tool"
-            return _violated(why) if endpoint.expect else Probed(stopped=_not_offered(why))
+            return _violated(why) if endpoint.expect else Probed(stopped=self._not_offered(why))
         return Probed()
 
+    def _not_offered(self, why: str) -> Outcome:
+        """Return the outcome for an endpoint that nowhere claims the feature: it is not judged."""
+        named = self._worded(
+            "if another tool of it does, name that with --tool, and if this one should, name locked"
+            " tools with --expect"
+        )
+        why = f"the endpoint does not offer discovery of locked tools: {why}; {named}"
+        return Outcome("incomplete", INCOMPLETE, why)
+
     def _name_query(self, name: str) -> None:
-        """Have this endpoint and its open conversations send queries under the argument `name`."""
         surface = msgspec.structs.replace(self.endpoint.surface, query=name)
         self.endpoint = replace(self.endpoint, surface=surface)
         for talk in self._talks.values():
@@ -202,10 +213,6 @@ class RunningEndpoint(Subject):
             await_tools(main, words_of(main, self._offered.tools))
 
     def _call(self) -> None:
-        """Call each tool that --call names.
-
-        Keep its answer or, if the budget is over, why it was left out.
-        """
         for key in self.endpoint.call:
             try:
                 self._calls[key] = call(self._talks[""], key)
@@ -223,7 +230,7 @@ class RunningEndpoint(Subject):
             "call": self.endpoint.call,
         }
         lacks = [word for word in place.needs if not options[word]]
-        return not_asked(f"--{lacks[0]}") if lacks else None
+        return not_asked(self._worded(f"--{lacks[0]}")) if lacks else None
 
     def beyond(self, profile: Profile) -> Mapping[str, NotApplicable]:
         """Return {}: an endpoint declares nothing, so a missing option leaves clauses open."""
@@ -250,7 +257,8 @@ class RunningEndpoint(Subject):
         except (Unreachable, ProtocolFault) as error:
             return Ending(verdict="error", blame="network", reason=str(error), error=error)
         if second.survey.short:
-            why = f"not confirmed, since {second.survey.short}; first seen: {ending.in_words()}"
+            short = self._worded(second.survey.short)
+            why = f"not confirmed, since {short}; first seen: {ending.in_words()}"
             return _open(why, "cut_short")
         again = self._attempt(check, second)
         same = _subjects(ending) & _subjects(again)
@@ -264,7 +272,13 @@ class RunningEndpoint(Subject):
         """Call a check once; its ending has the survey's exchanges, and breaches of schemas."""
         ending = attempt(partial(check, bench))
         exchanges = tuple(bench.exchanges())
-        return replace(ending, of_schemas=bench.breaches_of_schemas(), exchanges=exchanges)
+        worded = str if ending.verdict == "fail" else self._worded
+        return replace(
+            ending,
+            reason=worded(ending.reason),
+            of_schemas=bench.breaches_of_schemas(),
+            exchanges=exchanges,
+        )
 
     def rests(self, place: Place, ending: Ending, cited: Collection[str]) -> Rests:
         """Return the ending; a failure comes with up to eight of the messages that it cites."""
@@ -285,45 +299,6 @@ class RunningEndpoint(Subject):
         self.finish()
 
 
-class EndpointOfVariables(RunningEndpoint):
-    """A live endpoint that variables of the environment describe, which its sentences name."""
-
-    def probe(self) -> Probed:
-        """Probe as for options."""
-        probed = super().probe()
-        if (stopped := probed.stopped) is None:
-            return probed
-        return replace(probed, stopped=replace(stopped, why=in_variables(stopped.why)))
-
-    @property
-    def unsettled(self) -> str:
-        """Why the run is incomplete."""
-        return in_variables(super().unsettled)
-
-    def lacking(self, place: Place) -> NotApplicable | None:
-        """Return why a place's checks cannot run; None if they can."""
-        lacks = super().lacking(place)
-        return lacks and NotApplicable(in_variables(str(lacks)), cause=lacks.cause)
-
-    def judge(self, check: Check, bench: Any, place: Place) -> Ending:
-        """Call a check, and confirm its failure, as for options."""
-        ending = super().judge(check, bench, place)
-        if ending.verdict == "fail":
-            return ending
-        reason, hint = map(in_variables, (ending.reason, ending.hint))
-        return replace(ending, reason=reason, hint=hint)
-
-
-def _not_offered(why: str) -> Outcome:
-    """Return the outcome for an endpoint that nowhere claims the feature: it is not judged."""
-    return Outcome(
-        "incomplete",
-        INCOMPLETE,
-        f"the endpoint does not offer discovery of locked tools: {why}; if another tool of it does,"
-        " name that with --tool, and if this one should, name locked tools with --expect",
-    )
-
-
 def _violated(why: str) -> Probed:
     """Return a Probed that stops the run: the flag reveals none of the tools that are expected."""
     why = f"FR-014.described: {why}"
@@ -341,6 +316,5 @@ def _subjects(ending: Ending) -> frozenset[str]:
 
 
 def _open(why: str, cause: Cause, hint: str = "") -> Ending:
-    """Return an inconclusive ending; the hint is by default that of its cause."""
     error = Inconclusive(why, cause=cause, hint=hint)
     return Ending(verdict="inconclusive", reason=why, error=error, cause=cause, hint=error.hint)

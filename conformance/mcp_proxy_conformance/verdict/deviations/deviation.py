@@ -138,6 +138,5 @@ def _cited(wanted: str) -> tuple[str, ...] | None:
 
 @cache
 def _known() -> tuple[str, ...]:
-    """Return every clause of a profile, every check and every case."""
     clauses = dict.fromkeys(clause_id for profile in profiles() for clause_id in profile.clauses)
     return (*clauses, *(check.name for check in checks()), *cited_by_case())
