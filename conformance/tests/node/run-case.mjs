@@ -1,11 +1,13 @@
 // Runs JSON cases against a proxy with nothing but Node: .github/CASES.md has the rules.
-//   node run-case.mjs CASE.json... [--fixtures DIR] -- COMMAND...
+//   node run-case.mjs CASE.json... [--fixtures DIR] [--texts TEXTS.json] -- COMMAND...
 // COMMAND is the proxy; `serve --config F --data-dir D --listen 127.0.0.1:0` is added to it.
+// TEXTS.json has its own texts, by the status whose remedy they give: {"disabled_by_user": ["..."]}.
 // One line an expectation: ok, FAIL, skip (not judged here) or OPEN (it could not be observed).
 // Exit 0: all are ok or skip; 1: some are not; 2: the run itself went wrong.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
+import { BY_USERS, OPEN, isOf, mask } from './texts.mjs';
 import { DISCOVERY, FLAG, serverOf, start, toolOf, until } from './world.mjs';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures');
@@ -15,6 +17,7 @@ const SETTLE_MS = 1_000; // how long an expectation may take to come true
 const REASONS = ['disabled_by_config', 'disabled_by_user', 'pending_approval', 'server_disabled',
   'disabled_unknown', 'server_quarantined', 'callable'];
 const BY_APPROVAL = ['pending_approval', 'server_quarantined'];
+const LOCKS = { disabled_by_config: 'config', disabled_by_user: 'user', pending_approval: 'approval' };
 const NUMBERS = ('zero one two three four five six seven eight nine ten eleven twelve thirteen '
   + 'fourteen fifteen sixteen seventeen eighteen nineteen twenty').split(' ');
 
@@ -34,6 +37,12 @@ const numbersIn = (text) => (text.toLowerCase().match(/\w+/g) ?? [])
   .filter((number) => number >= 0);
 const namedIn = ({ when, then: { tools = {}, disabled = {}, withheld = [], described = [] } }) => (
   [Object.values(tools), Object.keys(disabled), withheld, described, when.tool ?? []].flat(2));
+
+/** The refusals, names masked, of some tools with only this status's lock. */
+async function refusals({ locks, put }, status) {
+  const keys = Object.keys(locks).filter((key) => same(locks[key], [LOCKS[status]])).slice(0, 3);
+  return Promise.all(keys.map(async (tool) => mask((await put({ do: 'call', tool })).text, tool)));
+}
 
 /** Lays the stage; each lock and unlock is proven by calls, or this throws. */
 async function arm(world, cases) {
@@ -134,7 +143,7 @@ function blind({ locks, shown, alive }, { when, then }) {
   return silent && !alive.flag ? 'the flag revealed nothing on this stage' : null;
 }
 
-// For each member of `then`: [the path below it, whether it holds (null: not judged here), seen].
+// For each member of `then`: [the path below it, whether it holds (or OPEN; null: not judged), seen].
 const JUDGES = {
   tools: ({ tools }, wanted) => Object.entries(wanted).flatMap(([member, keys]) => {
     const seen = keysOf(tools);
@@ -171,7 +180,12 @@ const JUDGES = {
     const [seen, wanted] = when[FLAG] ? [keysOf(tools), keysOf(usual.tools)] : [text, usual.text];
     return [['', isDeepStrictEqual(seen, wanted), seen]];
   },
-  remediation_class: ({ remediation }) => [['', null, remediation]],
+  remediation_class: ({ remediation }, wanted) => (
+    wanted.filter((status) => status in remediation).map((status) => {
+      const text = remediation[status]; // another class's text is wrong in any language
+      const shared = BY_USERS.some((one) => one !== status && remediation[one] === text);
+      return [`.${status}`, !(status === 'disabled_by_config' && shared) && isOf([status], text, known), text];
+    })),
   note: ({ note, tools, disabled }, wanted) => {
     const told = () => Boolean(note?.includes(FLAG) && numbersIn(note).length && !disabled.length);
     const due = () => (tools.length ? null : told()); // some searches find something for any query
@@ -198,11 +212,20 @@ const JUDGES = {
         return [`.${place}.${member}`, whole || seen === kind, entry[member]];
       }));
     })),
-  rejection: ({ text, reached }, wanted) => Object.entries(wanted).map(([member, value]) => {
-    const points = text.includes(FLAG) || text.includes(DISCOVERY);
-    const judged = { reaches_upstream: reached === value, points_to_flag: points === value };
-    return [`.${member}`, judged[member] ?? null, text];
-  }),
+  rejection: ({ text, reached, ofUsers, own }, wanted, { when: { tool } }, { locks }) => {
+    const points = text.includes(FLAG) || text.includes(DISCOVERY), plain = mask(text, tool);
+    const behind = [...locks[tool] ?? []].some((kind) => !['config', 'user'].includes(kind));
+    const lawful = (status) => REASONS.filter((one) => ( // behind another lock, that may be told
+      one === status || (behind && !BY_USERS.includes(one))));
+    const judges = {
+      reaches_upstream: (value) => reached === value,
+      points_to_flag: (value) => points === value,
+      class: (status) => (behind || !ofUsers.includes(plain)) && isOf(lawful(status), text, known, tool),
+      not_class: () => (own.length ? !own.includes(plain) : OPEN),
+    };
+    return Object.entries(wanted).map(([member, value]) => (
+      [`.${member}`, reached && member !== 'reaches_upstream' ? null : judges[member](value), text]));
+  },
 };
 
 /** How many locked tools this target lists at most, none if the flag reveals nothing. */
@@ -248,10 +271,14 @@ async function judge(world, one) {
       // listed whatever the query, and so counted, also where the section has no room for them
       answer.unasked = sections[1].length < CAP ? withheld(sections[1]).length : held.length;
     }
+    if (then.rejection) {
+      answer.ofUsers = (await Promise.all(BY_USERS.map((one) => refusals(world, one)))).flat();
+      answer.own = await refusals(world, then.rejection.not_class);
+    }
     if (then.as_without_flag) answer.usual = await world.put({ ...when, [FLAG]: undefined });
     return Object.entries(then).flatMap(([member, wanted]) => (
       JUDGES[member](answer, wanted, one, world).map(([path, holds, seen]) => {
-        const word = holds === null ? 'skip' : holds ? 'ok' : 'FAIL';
+        const word = holds === OPEN ? OPEN : holds === null ? 'skip' : holds ? 'ok' : 'FAIL';
         return [word, `then.${member}${path}`, JSON.stringify(seen)];
       })));
   };
@@ -263,9 +290,13 @@ for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => process.exit(
 process.once('uncaughtException', ({ message }) => { console.error(message); process.exit(2); });
 const load = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const given = process.argv.slice(2), dash = given.indexOf('--');
-if (dash < 1) throw new Error('usage: run-case.mjs CASE.json... [--fixtures DIR] -- COMMAND...');
-const { values: { fixtures }, positionals } = parseArgs({ args: given.slice(0, dash),
-  options: { fixtures: { type: 'string', default: FIXTURES } }, allowPositionals: true });
+const usage = 'run-case.mjs CASE.json... [--fixtures DIR] [--texts TEXTS.json] -- COMMAND...';
+if (dash < 1) throw new Error(`usage: ${usage}`);
+const { values: { fixtures, texts: own }, positionals } = parseArgs({ args: given.slice(0, dash),
+  options: { fixtures: { type: 'string', default: FIXTURES }, texts: { type: 'string' } },
+  allowPositionals: true });
+const convicting = load(join(fixtures, 'remediation', 'convicting.json'));
+const known = { texts: own ? load(own) : {}, convicting };
 const cases = positionals.map(load);
 for (const name of sorted(cases.map((one) => one.given.stage))) {
   const mine = cases.filter((one) => one.given.stage === name);
