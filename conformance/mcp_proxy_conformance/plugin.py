@@ -57,7 +57,7 @@ REPORT = pytest.StashKey[Report]()
 ROLE = pytest.StashKey[Role]()
 FAULTS: list[str] = []
 INSTEAD = (
-    "The installed checks ran, and no tests of this folder; to run those, name a path or set"
+    "The installed checks took the place of this folder's tests; to run these, name a path or set"
     " testpaths."
 )
 
