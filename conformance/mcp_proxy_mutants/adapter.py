@@ -46,7 +46,6 @@ def main(name: str, config: Path | None, data_dir: Path | None, listen: str | No
 
 
 async def _serve(name: str, config: Path, data_dir: Path) -> None:
-    """Serve the proxy, print its URL to standard output as one line of JSON, and end at SIGTERM."""
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     async with CHANGED[name].open(config, data_dir) as proxy:

@@ -18,7 +18,7 @@ from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
 from mcp_proxy_conformance.targets.relay import AUTHORIZATION, RelayFacts
 from mcp_proxy_conformance.upstream.relayed import Era
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable, applies, control
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import list_of, object_of
@@ -92,8 +92,7 @@ class RelayBench:
 
         Call `served` before: it raises too while nothing has reached the upstream.
         """
-        if not self.reaches_by_http:
-            raise NotApplicable("the relay reaches its upstream over stdio")
+        applies(self.reaches_by_http, "the relay reaches its upstream over stdio")
 
     def listing(self) -> Listing:
         """Return the tools that the relay lists, on all pages, asked for once.
@@ -129,8 +128,7 @@ class RelayBench:
 
     def needs_clients(self) -> None:
         """Raise NotApplicable if the relay serves over stdio, where it can have one client only."""
-        if self.relay.target.transport == "stdio":
-            raise NotApplicable("a relay over stdio has one client")
+        applies(self.relay.target.transport != "stdio", "a relay over stdio has one client")
 
     def needs_stateless(self) -> None:
         """Raise NotApplicable unless the relay serves 2026-07-28 to its clients.
@@ -232,7 +230,6 @@ class RelayBench:
         """
 
         def arrived(side: Side) -> tuple[Outcome, list[Any]]:
-            """Call the tool; return (the outcome, the arguments of each call that arrived)."""
             mark = side.server.journal.mark()
             shown = side.call(case.tool, arguments)
             calls = side.server.journal.calls(mark, case.tool)
@@ -240,8 +237,10 @@ class RelayBench:
 
         comparison = Comparison(origin=case.id)
         (_, direct), (shown, through) = self.both(arrived)
-        if len(direct) != 1 or not exact_json.same_tokens(direct[0], exact_json.read(arguments)):
-            raise Inconclusive(f"the direct way does not show the arguments of {case.id}")
+        control(
+            len(direct) == 1 and exact_json.same_tokens(direct[0], exact_json.read(arguments)),
+            f"the direct way does not show the arguments of {case.id}",
+        )
         if not through:
             holds = case.refusable and shown.kind in ("error", "tool error")
             comparison.truth(
@@ -272,8 +271,7 @@ class RelayBench:
         direct, through = self.both(lambda side: side.call(case.tool, arguments))
         if (key := exact_json.sent(arguments, "case")) is not ABSENT:
             self.through.expect_argument(mark, "case", str(key))
-        if direct.kind == "none":
-            raise Inconclusive(f"the direct way does not show what {case.id} is about")
+        control(direct.kind != "none", f"the direct way does not show what {case.id} is about")
         allowed = exact_json.at(direct.document, case.at)
         observed = exact_json.at(through.document, case.at)
         place = f"{case.id}: {'.'.join(map(str, case.at))}"
@@ -398,6 +396,5 @@ def dumps_case(case: RelayCase) -> bytes:
 
 
 def _shown(outcome: Outcome) -> Any:
-    """Return an outcome for a finding: `kind`, and its value's members, or `value`."""
     value = exact_json.plain(outcome.value)
     return {"kind": outcome.kind, **(value if isinstance(value, dict) else {"value": value})}

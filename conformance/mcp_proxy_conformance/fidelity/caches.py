@@ -12,7 +12,7 @@ from mcp_proxy_conformance.fidelity.offers import ASKING, COUNTED, NOTE
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import meta
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import control
 from mcp_proxy_conformance.wire.jsonrpc import list_of, object_of
 
 PRIVATE, KEPT, PAGES = "RLY.era.cache.private", "RLY.era.cache.kept", "RLY.era.cache.pages"
@@ -37,15 +37,14 @@ def private_results(bench: RelayBench) -> Comparison:
             [_read(bench, side, uri, user) for user in (0, 1)]
             for side in (bench.direct, bench.through)
         )
-        if None in own or own[0] == own[1]:
-            raise Inconclusive(f"the direct way does not show {uri}")
+        control(None not in own and own[0] != own[1], f"the direct way does not show {uri}")
         if None in texts:
             continue
         comparison.truth(f"{uri}, read by the second client", texts[1], holds=texts[0] != texts[1],
                          allowed=allowed, breaks=[PRIVATE])  # fmt: skip
-    if not comparison.looked:
-        raise NotApplicable("the relay does not read a private resource for both clients")
-    return comparison
+    return comparison.or_not_applicable(
+        "the relay does not read a private resource for both clients"
+    )
 
 
 def kept_hints(bench: RelayBench) -> Comparison:
@@ -60,8 +59,10 @@ def kept_hints(bench: RelayBench) -> Comparison:
         own, shown = (
             _result(bench, side, method, params) for side in (bench.direct, bench.through)
         )
-        if own.get("cacheScope") != "private":
-            raise Inconclusive(f"the direct way does not show the hints of {method}")
+        control(
+            own.get("cacheScope") == "private",
+            f"the direct way does not show the hints of {method}",
+        )
         scope, kept_ms = shown.get("cacheScope"), shown.get("ttlMs", 0)
         if scope is None and "ttlMs" not in shown:
             continue
@@ -71,8 +72,7 @@ def kept_hints(bench: RelayBench) -> Comparison:
         holds = isinstance(kept_ms, int | float) and kept_ms <= own["ttlMs"]
         comparison.truth(f"ttlMs of {method}", kept_ms, holds=holds, breaks=[KEPT],
                          allowed=f"at most {own['ttlMs']}")  # fmt: skip
-    if not comparison.looked:
-        raise Inconclusive("no result has hints for caches")
+    control(comparison.looked, "no result has hints for caches")
     return comparison
 
 
@@ -97,9 +97,7 @@ def page_scopes(bench: RelayBench) -> Comparison:
         if len(scopes) > 1 and any(scope is not None for scope in scopes):
             same = [scopes[:1] * len(scopes)]
             comparison.one_of(f"scopes of the pages of {method}", scopes, same, breaks=[PAGES])
-    if not comparison.looked:
-        raise NotApplicable("no list has several pages with hints for caches")
-    return comparison
+    return comparison.or_not_applicable("no list has several pages with hints for caches")
 
 
 def _read(bench: RelayBench, side: Side, uri: str, user: int) -> str | None:
@@ -128,6 +126,5 @@ def _read(bench: RelayBench, side: Side, uri: str, user: int) -> str | None:
 def _result(
     bench: RelayBench, side: Side, method: str, params: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return the result of a request of 2026-07-28; empty if there is none."""
     with closing(bench.relay.stateless(side)) as client:
         return client.ask(method, params).result

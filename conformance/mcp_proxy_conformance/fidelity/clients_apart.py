@@ -14,7 +14,7 @@ from typing import Any
 from mcp_proxy_conformance.fidelity.bench import RelayBench, repeated
 from mcp_proxy_conformance.upstream.relayed import Answer
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import applies, control
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps, message_of, quoted, result_of
@@ -64,15 +64,18 @@ def own_answers(bench: RelayBench) -> Comparison:
         mark = server.journal.mark()
         with ThreadPoolExecutor(CLIENTS) as crew:
             answers = list(crew.map(lambda each: _asked(bench, clients[each.number], each), sent))
-        if len(server.journal.calls(mark, "give")) < CLIENTS:
-            raise Inconclusive("not every call reached the upstream")
+        control(
+            len(server.journal.calls(mark, "give")) >= CLIENTS,
+            "not every call reached the upstream",
+        )
         for each, answer in zip(sent, answers, strict=True):
             if "none" in answer and _is_answered_alone(bench, clients[each.number], each):
                 comparison.truth(f"{each.case}: its answer", answer["none"], holds=each.fails,
                                  allowed="an answer", breaks=[ANSWERS], shows=[])  # fmt: skip
             others = [other.case for other in sent if other is not each]
             crossed = [case for case in others if case in _text(answer)]
-            is_own = each.case in _text(answer) or (each.fails and _is_failure(answer))
+            is_failure = "error" in answer or result_of(answer).get("isError") is True
+            is_own = each.case in _text(answer) or (each.fails and is_failure)
             comparison.one_of(
                 f"{each.case}: answers of other clients", crossed, [[]], breaks=[ANSWERS],
                 shows=[ANSWERS] if is_own else [],
@@ -103,8 +106,7 @@ def request_ids(bench: RelayBench) -> Comparison:
     for arrival in bench.through.server.journal.since():
         if arrival.id and arrival.method != "initialize" and arrival.session:
             uses.append((arrival.session, arrival.id))
-    if not uses:
-        raise Inconclusive("no request reached the upstream in a session")
+    control(uses, "no request reached the upstream in a session")
     twice = sorted({name for _, name in repeated(uses)})
     comparison.one_of("ids used twice in one session", twice[:5], [[]], breaks=[IDS])
     return comparison
@@ -132,8 +134,7 @@ def progress_tokens(bench: RelayBench) -> Comparison:
         given = [
             (session, own["progressToken"]) for session, own in arrived if "progressToken" in own
         ]
-        if not given:
-            raise NotApplicable("the relay hands no progress tokens on")
+        applies(given, "the relay hands no progress tokens on")
         strange = [quoted(own) for _, own in given if type(own) not in (str, int)]
         uses = [(session, quoted(own)) for session, own in given]
         twice = sorted({own for _, own in repeated(uses)})
@@ -180,7 +181,6 @@ def envelopes(bench: RelayBench) -> Comparison:
 
 
 def _answer(each: _Sent) -> Answer:
-    """Return the upstream's answer to one client: a result, or for the last client an error."""
     text = dumps(each.case)
     if each.fails:
         return Answer(
@@ -191,7 +191,6 @@ def _answer(each: _Sent) -> Answer:
 
 
 def _asked(bench: RelayBench, client: Conversation, each: _Sent) -> Mapping[str, Any]:
-    """Send one client's call of `give`; return its answer's members, or {"none": the reason}."""
     params = {"name": bench.through.name_of("give"), "arguments": {"case": each.case}}
     return _posted(client, _request(each.request_id, "tools/call", params))
 
@@ -205,18 +204,11 @@ def _posted(client: Conversation, body: bytes) -> Mapping[str, Any]:
 
 
 def _is_answer(text: bytes) -> bool:
-    """Whether a text is a JSON-RPC answer: an object with a result or an error."""
     return bool({"result", "error"} & message_of(text).keys())
 
 
 def _request(request_id: int | str, method: str, params: Mapping[str, Any]) -> bytes:
-    """Return the JSON text of a JSON-RPC request under that id."""
     return dumps({"jsonrpc": "2.0", "id": request_id, "method": method, "params": dict(params)})
-
-
-def _is_failure(answer: Mapping[str, Any]) -> bool:
-    """Whether an answer is an error, or a result that says isError."""
-    return "error" in answer or result_of(answer).get("isError") is True
 
 
 def _text(answer: Mapping[str, Any]) -> str:

@@ -28,5 +28,4 @@ def counterparts(allowed: Sequence[Any], observed: Sequence[Any]) -> list[Any] |
 
 
 def _holds(allowed: Any, observed: Any) -> bool:
-    """Whether an item has every member of the allowed one, by value."""
     return not any(exact_json.differences(allowed, observed, additions=True))

@@ -21,7 +21,7 @@ from mcp_proxy_conformance.upstream.journal import Arrival
 from mcp_proxy_conformance.upstream.relayed import Refusing
 from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable, applies, control
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps
@@ -110,8 +110,7 @@ def _arrivals(bench: RelayBench) -> tuple[Conversation, Sequence[Arrival]]:
     """
     bench.needs_tool("echo")
     headers = {AUTHORIZATION: f"Bearer {_token(bench)}", **OTHERS}
-    if bench.relay.target.transport == "stdio":
-        raise NotApplicable("a client over stdio has no headers")
+    applies(bench.relay.target.transport != "stdio", "a client over stdio has no headers")
     client, journal = bench.through.client(headers), bench.through.server.journal
     mark = journal.mark()
     try:
@@ -120,8 +119,7 @@ def _arrivals(bench: RelayBench) -> tuple[Conversation, Sequence[Arrival]]:
         raise Inconclusive(f"the relay does not serve a client with credentials: {fault}") from None
     bench.through.call("echo", b'{"x":1}', client=client)
     arrivals = journal.since(mark)
-    if not arrivals:
-        raise Inconclusive("nothing of that client reached the upstream")
+    control(arrivals, "nothing of that client reached the upstream")
     return client, arrivals
 
 
@@ -129,7 +127,6 @@ def _search(
     comparison: Comparison, name: str, secret: str, arrivals: Sequence[Arrival], *, clause: str,
     issued: Collection[str] = (),
 ) -> None:  # fmt: skip
-    """Record whether arrivals show the credential that a client has in the header of that name."""
     comparison.one_of(
         f"places at the upstream that show the client's {name}", places(secret, arrivals, issued),
         [[]], breaks=[clause],
@@ -146,8 +143,7 @@ def redirected(bench: RelayBench) -> Comparison:
     server, client = bench.through.server, bench.through.client()
     bench.through.call("echo", b'{"x":1}', client=client)
     held = {name: secret for name, secret in HELD.items() if places(secret, server.journal.since())}
-    if not held:
-        raise NotApplicable("the relay shows its upstream no credential")
+    applies(held, "the relay shows its upstream no credential")
     elsewhere = bench.relay.hub.add(relayed_server("elsewhere", server.given))
     server.refusing = Refusing(status=REDIRECT, location=elsewhere.url)
     bench.through.call("echo", b'{"x":1}', client=client)
@@ -178,9 +174,7 @@ def sideways(bench: RelayBench) -> Comparison:
                     f" the {several.WHICH[number]}",
                     places(secret, other.since()), [[]], breaks=[SIDEWAYS],
                 )  # fmt: skip
-    if not comparison.looked:
-        raise NotApplicable("the relay shows its upstreams no credentials")
-    return comparison
+    return comparison.or_not_applicable("the relay shows its upstreams no credentials")
 
 
 def inherited(bench: RelayBench) -> Comparison:
@@ -191,8 +185,7 @@ def inherited(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     bench.needs_tool("echo")
     environments = bench.through.server.environments
-    if not environments:
-        raise NotApplicable("the relay starts no program")
+    applies(environments, "the relay starts no program")
     shown = sum(_shows(OF_RELAY, text) for text in environments)
     comparison.one_of(
         "programs that find a secret of the relay in their environment", shown, [0],
@@ -257,8 +250,7 @@ def logged(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     way_back.needs_messages(bench)
     messages = way_back.logged(bench, bench.through)
-    if not messages:
-        raise NotApplicable("no log message arrives")
+    applies(messages, "no log message arrives")
     texts = [each.raw.decode(errors="replace") for each in messages]
     for name, secret in HELD.items():
         shown = sum(_shows(secret, text) for text in texts)

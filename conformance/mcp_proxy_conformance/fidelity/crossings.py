@@ -42,7 +42,7 @@ from mcp_proxy_conformance.upstream.journal import Journal
 from mcp_proxy_conformance.upstream.relayed import RelayedServer
 from mcp_proxy_conformance.upstream.talk import COMPLETE, LEVELS
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import applies, control
 from mcp_proxy_conformance.wire.jsonrpc import dumps, fresh_id, list_of, object_of, result_of
 
 PROGRESS, OTHERS_CALL = "RLY.apart.progress", "RLY.apart.cancel.other"
@@ -82,10 +82,10 @@ def progress(bench: RelayBench) -> Comparison:
     needs_messages(bench)
     comparison = Comparison()
     own, shown = bench.at_once(partial(_apart, bench, method=PROGRESSED, case="progress"))
-    if not own.of_caller or own.of_others:
-        raise Inconclusive("the direct way does not show whose progress it is")
-    if not shown.of_caller and not shown.of_others:
-        raise NotApplicable("no progress arrives, which may be left out")
+    control(
+        own.of_caller and not own.of_others, "the direct way does not show whose progress it is"
+    )
+    applies(shown.of_caller or shown.of_others, "no progress arrives, which may be left out")
     comparison.one_of(
         "notifications of progress to clients without any", shown.of_others, [0], breaks=[PROGRESS]
     )
@@ -103,8 +103,7 @@ def requests(bench: RelayBench, methods: Sequence[str], *, clause: str) -> Compa
     for method in methods:
         comparison.origin = method
         own, shown = bench.at_once(partial(_apart, bench, method=method, case=method))
-        if own.of_caller != 1 or own.of_others:
-            raise Inconclusive(f"the direct way does not show {method}")
+        control(own.of_caller == 1 and not own.of_others, f"the direct way does not show {method}")
         if not shown.of_caller and not shown.of_others:
             continue
         comparison.one_of(
@@ -113,9 +112,7 @@ def requests(bench: RelayBench, methods: Sequence[str], *, clause: str) -> Compa
         comparison.one_of(
             f"{method}: answers of other clients that are used", shown.foreign, [0], breaks=[clause]
         )
-    if not comparison.looked:
-        raise NotApplicable("no client is asked for it", cause="not_declared")
-    return comparison
+    return comparison.or_not_applicable("no client is asked for it", cause="not_declared")
 
 
 def elicitations(bench: RelayBench) -> Comparison:
@@ -144,10 +141,14 @@ def elicitations_of_urls(bench: RelayBench) -> Comparison:
     own, shown = bench.at_once(
         partial(_apart, bench, method=COMPLETE, case=COMPLETE, capabilities=URLS, given=VISITED)
     )
-    if own.of_caller != 1 or own.of_others:
-        raise Inconclusive("the direct way does not show the end of an elicitation of a URL")
-    if not shown.of_caller and not shown.of_others:
-        raise NotApplicable("no client is told of the end of an elicitation of a URL")
+    control(
+        own.of_caller == 1 and not own.of_others,
+        "the direct way does not show the end of an elicitation of a URL",
+    )
+    applies(
+        shown.of_caller or shown.of_others,
+        "no client is told of the end of an elicitation of a URL",
+    )
     comparison.one_of(
         "ends of an elicitation, told to clients that were not asked", shown.of_others, [0],
         breaks=[ENDED],
@@ -163,8 +164,7 @@ def cancelled_beside(bench: RelayBench) -> Comparison:
     needs_messages(bench)
     comparison = Comparison()
     own, shown = bench.at_once(partial(_beside, bench))
-    if own != "result":
-        raise Inconclusive("the direct way does not answer a call beside a cancelled one")
+    control(own == "result", "the direct way does not answer a call beside a cancelled one")
     comparison.one_of(
         "the answer to a call, while one client cancels and one goes", shown, ["result"],
         breaks=[OTHERS_CALL],
@@ -179,8 +179,10 @@ def doubled(bench: RelayBench) -> Comparison:
     or if nothing arrives.
     """
     needs_messages(bench)
-    if bench.relay.target.transport != "http":
-        raise NotApplicable("a client has several streams over streamable HTTP alone")
+    applies(
+        bench.relay.target.transport == "http",
+        "a client has several streams over streamable HTTP alone",
+    )
     comparison = Comparison()
     server = bench.through.server
     with closing(connected(bench, bench.through)) as client:
@@ -195,8 +197,7 @@ def doubled(bench: RelayBench) -> Comparison:
             for method in (MESSAGE, LIST_CHANGED)
             for each in client.received(method)
         }
-    if not arrivals:
-        raise NotApplicable("no notification arrives")
+    applies(arrivals, "no notification arrives")
     counts = Counter((method, text.decode()) for method, text, _ in arrivals)
     twice = sorted(f"{method} {text}" for (method, text), count in counts.items() if count > 1)
     comparison.one_of("messages on several streams", twice[:3], [[]], breaks=[DOUBLED])
@@ -210,12 +211,10 @@ def settings(bench: RelayBench) -> Comparison:
     the direct way does not show that.
     """
     needs_messages(bench)
-    if len(logged(bench, bench.through)) < len(LEVELS):
-        raise NotApplicable("not every log message arrives")
+    applies(len(logged(bench, bench.through)) >= len(LEVELS), "not every log message arrives")
     comparison = Comparison()
     own, shown = bench.at_once(partial(_levels, bench))
-    if own != EACH_LEVEL:
-        raise Inconclusive("the direct way does not keep the levels of two clients apart")
+    control(own == EACH_LEVEL, "the direct way does not keep the levels of two clients apart")
     for least, levels in zip(SET, shown, strict=True):
         comparison.one_of(
             f"levels at the client that set {least}", levels, [LEVELS[LEVELS.index(least) :]],
@@ -237,8 +236,7 @@ def unpromised(bench: RelayBench) -> Comparison:
             for method, (name, member) in OFFERS.items()
             if not is_offered(client.declared, name, member)
         ]
-        if not hidden:
-            raise NotApplicable("every notification of the upstream is declared")
+        applies(hidden, "every notification of the upstream is declared")
         for method in OFFERS:
             if method != MESSAGE:
                 bench.relay.hub.run(server.talk.tell(notification(method)))
@@ -279,9 +277,7 @@ def change_listed(bench: RelayBench) -> Comparison:
         if is_told:
             observed = "listed" if bench.through.name_of(name) in listed else "not listed"
             comparison.one_of(name, observed, ["listed"], breaks=[NEXT_LIST])
-    if not comparison.looked:
-        raise NotApplicable("no notification arrives, which another clause judges")
-    return comparison
+    return comparison.or_not_applicable("no notification arrives, which another clause judges")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,8 +328,10 @@ def _apart(
 
 def _reach(journal: Journal, mark: int, number: int) -> None:
     """Wait until `number` calls came after the mark; raise Inconclusive after three seconds."""
-    if not poll(lambda: len(journal.calls(mark)) >= number, bool, ARRIVES_S):
-        raise Inconclusive("not every call reaches the upstream")
+    control(
+        poll(lambda: len(journal.calls(mark)) >= number, bool, ARRIVES_S),
+        "not every call reaches the upstream",
+    )
 
 
 def _levels(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
@@ -408,8 +406,11 @@ def _changes(bench: RelayBench) -> Iterator[tuple[str, bool, Sequence[str]]]:
     needs_messages(bench)
     server = bench.through.server
     with closing(connected(bench, bench.through)) as client, _adding(server) as add:
-        if not is_offered(client.declared, "tools", "listChanged"):
-            raise NotApplicable("tools.listChanged is not declared", cause="not_declared")
+        applies(
+            is_offered(client.declared, "tools", "listChanged"),
+            "tools.listChanged is not declared",
+            cause="not_declared",
+        )
         _listed(client)
         for name in ADDED:
             mark = client.mark()
@@ -420,7 +421,6 @@ def _changes(bench: RelayBench) -> Iterator[tuple[str, bool, Sequence[str]]]:
 
 
 def _listed(client: ListeningClient) -> Sequence[str]:
-    """Return the names of the tools that the relay lists, of twenty pages at most."""
     names: list[str] = []
     params: dict[str, str] = {}
     for _ in range(20):

@@ -177,13 +177,11 @@ def _same_double(first: str, other: str) -> bool:
 
 
 def _integer(token: str) -> Number:
-    """Return an integer; ValueError for one with more digits than Python reads."""
     int(token)
     return Number(token)
 
 
 def _not_json(word: str) -> Any:
-    """Raise ValueError for NaN and infinities, which Python reads and JSON does not have."""
     raise ValueError(f"{word} is not JSON")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
@@ -17,7 +17,7 @@ from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.upstream.authority import BY_PAGE, Authority
 from mcp_proxy_conformance.upstream.relayed import Refusing
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import NotApplicable
+from mcp_proxy_conformance.verdict.result import applies
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import Http
 from mcp_proxy_conformance.wire.transcript import Transcript
@@ -49,8 +49,7 @@ def obtained(bench: RelayBench) -> Comparison:
         headers = [value for each in server.journal.since(arrived) for _, value in each.headers]
         granted = server.authority.tokens
         kinds = {kind for token, kind in granted.items() if any(token in text for text in headers)}
-        if not kinds:
-            raise NotApplicable("the relay shows its upstream no token that it has got for it")
+        applies(kinds, "the relay shows its upstream no token that it has got for it")
         for status in REFUSED:
             server.refusing = Refusing(status=status)
             _call(bench, client)
@@ -67,8 +66,7 @@ def obtained(bench: RelayBench) -> Comparison:
     )  # fmt: skip
     if by_page:
         return comparison
-    if not comparison.findings:
-        raise NotApplicable(NO_PAGE)
+    applies(comparison.findings, NO_PAGE)
     return comparison.leaving_open([OBTAINED], NO_PAGE)
 
 
@@ -84,7 +82,6 @@ def _sign_in(bench: RelayBench, client: ListeningClient) -> None:
             calling = crew.submit(_call, bench, client)
 
             def look() -> bool:
-                """Visit the pages of new elicitations; return whether the call is answered."""
                 is_over = calling.done()  # noqa: B023 - called while this call goes on
                 for each in client.received(ELICITS):
                     _visit(bench, each.params.get("url"), visited)
@@ -99,7 +96,6 @@ def _sign_in(bench: RelayBench, client: ListeningClient) -> None:
 
 
 def _call(bench: RelayBench, client: ListeningClient) -> Mapping[str, Any]:
-    """Call a tool; return the members of the answer."""
     params = {"name": bench.through.name_of("echo"), "arguments": {"x": 1}}
     return client.request("tools/call", params)
 
@@ -123,7 +119,8 @@ def _visit(bench: RelayBench, url: Any, visited: set[str]) -> None:
     Only hosts of the upstream, the relay and `localhost` are visited. A URL in `visited` is not
     visited again; new ones are added there.
     """
-    hosts = {urlsplit(each).hostname for each in _own(bench)}
+    own = (bench.through.server.url, bench.relay.command_line.url, "http://localhost")
+    hosts = {urlsplit(each).hostname for each in own}
     for _ in range(HOPS):
         if not isinstance(url, str) or url in visited:
             return
@@ -136,8 +133,3 @@ def _visit(bench: RelayBench, url: Any, visited: set[str]) -> None:
             url = urljoin(url, page.header("location") or "") if page.status in MOVED else None
         except (Unreachable, ProtocolFault, ValueError):
             return
-
-
-def _own(bench: RelayBench) -> Collection[str]:
-    """Return URLs of the hosts of this run: the upstream's, the relay's, and the loopback."""
-    return (bench.through.server.url, bench.relay.command_line.url, "http://localhost")

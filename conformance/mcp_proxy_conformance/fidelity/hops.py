@@ -28,7 +28,7 @@ from mcp_proxy_conformance.upstream.stateless_rules import (
     misfits,
 )
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import applies, control
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.jsonrpc import dumps
@@ -86,8 +86,7 @@ def handshakes(bench: RelayBench) -> Comparison:
         is_sent = _is_posted(each) and "method" in each.message
         if is_sent and each.method != "server/discover" and not _is_in_order(each, began):
             early.append(each.method)
-    if not began:
-        raise Inconclusive("the upstream has got no handshake")
+    control(began, "the upstream has got no handshake")
     comparison.one_of("requests before the handshake", early, [[]], breaks=[HANDSHAKE])
     return comparison
 
@@ -156,8 +155,7 @@ def traces(bench: RelayBench) -> Comparison:
             comparison.one_of(
                 f"malformed trace context, for {sender}", wrong, [{}], breaks=[TRACED]
             )
-    if not arrives:
-        raise NotApplicable("no trace context arrives, which may be left out")
+    applies(arrives, "no trace context arrives, which may be left out")
     return comparison
 
 
@@ -218,14 +216,12 @@ def forwarded_header(bench: RelayBench) -> Comparison:
     bench.needs_tool("echo", "stateless")
 
     def act() -> None:
-        """Call a tool with the header."""
         with closing(bench.relay.stateless(bench.through)) as client:
             params = {"name": bench.through.name_of("echo"), "arguments": {}}
             client.ask("tools/call", params, headers={UNKNOWN_PARAM: UNKNOWN_VALUE})
 
     call = _arrived(bench, act, "tools/call")[-1]
-    if not claims(call.headers, call.message):
-        raise NotApplicable("the upstream is asked in another era")
+    applies(claims(call.headers, call.message), "the upstream is asked in another era")
     found = [value for name, value in call.headers if name.lower() == UNKNOWN_PARAM.lower()]
     comparison.one_of(UNKNOWN_PARAM, found, [[UNKNOWN_VALUE]], breaks=[FORWARDED])
     return comparison
@@ -241,8 +237,7 @@ def rejected_tools(bench: RelayBench) -> Comparison:
     for wire in bench.served():
         bench.needs_http()
         names = bench.through.list_anew(bench.through.main_of(wire)).names
-        if bench.through.name_of("page_1") not in names:
-            raise Inconclusive("a tool without marks is not listed")
+        control(bench.through.name_of("page_1") in names, "a tool without marks is not listed")
         listed = sorted({*map(bench.through.bare, names)} & {*WRONGLY_MARKED})
         comparison.one_of(f"tools for a {wire} client", listed, [[]], breaks=[REJECTED])
     return comparison
@@ -254,16 +249,20 @@ def empty_cursor(bench: RelayBench) -> Comparison:
     Raises Inconclusive if not even the first page's are, or the direct way does not show them.
     """
     comparison = Comparison()
-    if "page_2" not in bench.direct.listing().names:
-        raise Inconclusive("the direct way does not show the page of the empty cursor")
+    control(
+        "page_2" in bench.direct.listing().names,
+        "the direct way does not show the page of the empty cursor",
+    )
     for wire in bench.served():
         try:
             names = bench.through.list_anew(bench.through.main_of(wire)).names
         except ProtocolFault as fault:
             names = (str(fault),)
         else:
-            if bench.through.name_of("page_1") not in names:
-                raise Inconclusive("the tools of the first page are not listed")
+            control(
+                bench.through.name_of("page_1") in names,
+                "the tools of the first page are not listed",
+            )
         comparison.truth(
             f"tools for a {wire} client", list(names),
             holds=bench.through.name_of("page_2") in names,
@@ -283,8 +282,7 @@ def fetched_schemas(bench: RelayBench) -> Comparison:
         _called(bench, wire, "pointing", {"note": "x"})
         _called(bench, wire, "page_1", {})
     journal = bench.through.server.journal
-    if not journal.calls(0, "page_1"):
-        raise Inconclusive("no call reached the upstream")
+    control(journal.calls(0, "page_1"), "no call reached the upstream")
     fetched = sorted({each.line for each in journal.since() if " /schema/" in each.line})
     comparison.one_of("requests of schemas", fetched, [[]], breaks=[FETCHED])
     return comparison
@@ -310,9 +308,7 @@ def cancellation_form(bench: RelayBench) -> Comparison:
                 "a closed stream" if closed else "a notification", holds=closed,
                 allowed="a closed stream", breaks=[FORM],
             )  # fmt: skip
-    if not comparison.looked:
-        raise NotApplicable("no cancellation reaches the upstream")
-    return comparison
+    return comparison.or_not_applicable("no cancellation reaches the upstream")
 
 
 def _cancelled(bench: RelayBench, wire: Wire) -> None:
@@ -340,13 +336,11 @@ def _cancelled(bench: RelayBench, wire: Wire) -> None:
 
 
 def _listed_and_called(bench: RelayBench, wire: Wire) -> None:
-    """List the tools, and call one, as a client of an era."""
     bench.through.main_of(wire).request("tools/list")
     _called(bench, wire, "echo", {})
 
 
 def _used(bench: RelayBench, wire: Wire) -> None:
-    """List and call tools, read resources and get a prompt, as a client of an era."""
     _listed_and_called(bench, wire)
     client = bench.through.main_of(wire)
     for uri in (DATA, LATER):
@@ -392,8 +386,9 @@ def _arrived(
         for each in bench.through.server.journal.since(mark, method)
         if each.method not in ("initialize", CLOSED) and _is_posted(each) and b'"id"' in each.raw
     ]
-    if not any(each.method == "tools/call" for each in arrived):
-        raise Inconclusive("the call did not reach the upstream")
+    control(
+        any(each.method == "tools/call" for each in arrived), "the call did not reach the upstream"
+    )
     return arrived
 
 

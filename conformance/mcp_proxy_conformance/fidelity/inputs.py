@@ -28,7 +28,7 @@ from mcp_proxy_conformance.upstream.stateless_rules import (
     MISSING_CAPABILITY,
 )
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import control
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.jsonrpc import object_of, result_of
 from mcp_proxy_conformance.wire.revisions import META_CAPABILITIES, UNSUPPORTED_REVISION
@@ -53,15 +53,16 @@ def crossing(bench: RelayBench) -> Comparison:
     served = bench.served()
     mark = bench.direct.server.journal.mark()
     questions, answer = _elicited(bench, bench.direct, bench.upstream_era)
-    if not questions or "result" not in answer or not _given(bench.direct, mark):
-        raise Inconclusive("the direct way does not show an elicitation")
+    control(
+        questions and "result" in answer and _given(bench.direct, mark),
+        "the direct way does not show an elicitation",
+    )
     for wire in served:
         bench.needs_tool(TELLING, wire)
         mark = bench.through.server.journal.mark()
         questions, answer = _elicited(bench, bench.through, wire)
         calls = bench.through.server.journal.calls(mark)
-        if not calls:
-            raise Inconclusive("the call did not reach the upstream")
+        control(calls, "the call did not reach the upstream")
         bench.through.expect_argument(mark, "case", ELICIT)
         if "elicitation" not in _declared(bench.through, calls[0]):
             continue
@@ -79,9 +80,9 @@ def crossing(bench: RelayBench) -> Comparison:
         comparison.one_of(f"{place}: further answers", further, [[]], breaks=[CROSSES])
         comparison.truth(f"{place}: the result", answer, holds="result" in answer,
                          allowed="a result", breaks=[CROSSES])  # fmt: skip
-    if not comparison.looked:
-        raise NotApplicable("elicitation is not declared upstream", cause="not_declared")
-    return comparison
+    return comparison.or_not_applicable(
+        "elicitation is not declared upstream", cause="not_declared"
+    )
 
 
 def unfinished(bench: RelayBench) -> Comparison:
@@ -110,9 +111,7 @@ def unfinished(bench: RelayBench) -> Comparison:
             holds=is_finished or result.get("isError") is True,
             allowed="a result after a retry, or an error", breaks=[FINISHED],
         )  # fmt: skip
-    if not comparison.looked:
-        raise NotApplicable("the upstream is told of no client that it can ask")
-    return comparison
+    return comparison.or_not_applicable("the upstream is told of no client that it can ask")
 
 
 def states(bench: RelayBench) -> Comparison:
@@ -143,9 +142,7 @@ def states(bench: RelayBench) -> Comparison:
         if not issued:
             continue
         _compare_states(comparison, wire, server.journal.since(mark, "tools/call"), issued)
-    if not comparison.looked:
-        raise NotApplicable("the upstream is told of no client that it can ask")
-    return comparison
+    return comparison.or_not_applicable("the upstream is told of no client that it can ask")
 
 
 def forged_states(bench: RelayBench) -> Comparison:
@@ -171,9 +168,7 @@ def forged_states(bench: RelayBench) -> Comparison:
                 f"a retry whose state lost {kind}", retry.answer, holds=not is_finished,
                 allowed="an error, or the question again", breaks=[FORGED],
             )  # fmt: skip
-    if not comparison.looked:
-        raise NotApplicable("the client gets no state")
-    return comparison
+    return comparison.or_not_applicable("the client gets no state")
 
 
 def own_errors(bench: RelayBench) -> Comparison:
@@ -193,11 +188,11 @@ def own_errors(bench: RelayBench) -> Comparison:
     journal = bench.through.server.journal
     for method, params in requests:
         mark = journal.mark()
-        direct, through = (_ask(bench, side, method, params) for side in _ways(bench))
-        if "result" not in direct.answer:
-            raise Inconclusive(f"the direct way does not answer {method}")
-        if not journal.since(mark, method):
-            raise Inconclusive(f"{method} did not reach the upstream")
+        direct, through = (
+            _ask(bench, side, method, params) for side in (bench.direct, bench.through)
+        )
+        control("result" in direct.answer, f"the direct way does not answer {method}")
+        control(journal.since(mark, method), f"{method} did not reach the upstream")
         wrong = [HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_REVISION]
         comparison.truth(
             f"{method} of {params.get('name', 'a resource')}", through.answer,
@@ -207,13 +202,7 @@ def own_errors(bench: RelayBench) -> Comparison:
     return comparison
 
 
-def _ways(bench: RelayBench) -> Sequence[Side]:
-    """Return both ways, of which the direct one leads to a server of 2026-07-28."""
-    return bench.direct, bench.through
-
-
 def _ask(bench: RelayBench, side: Side, method: str, params: Mapping[str, Any]) -> Exchange:
-    """Send a request of 2026-07-28 that declares elicitation; return the finished exchange."""
     named = {**params, "name": side.name_of(params["name"])} if "name" in params else params
     with closing(bench.relay.stateless(side)) as client:
         return client.ask(method, named, own_meta=meta(clientCapabilities=CAPABILITIES))
@@ -236,7 +225,6 @@ def _asked(side: Side, client: StatelessClient, call: str) -> Exchange:
 def _retried(
     side: Side, client: StatelessClient, call: str, exchange: Exchange, state: Any
 ) -> Exchange:
-    """Retry a call with that state, and the answers to what its exchange asked for."""
     questions = object_of(exchange.result.get("inputRequests"))
     params: dict[str, Any] = {
         "name": side.name_of(TELLING),
@@ -249,7 +237,6 @@ def _retried(
 
 
 def _two_retried(bench: RelayBench) -> None:
-    """Elicit as two clients of 2026-07-28, then retry both calls, the second one first."""
     with (
         closing(bench.relay.stateless(bench.through)) as one,
         closing(bench.relay.stateless(bench.through)) as other,
@@ -307,7 +294,6 @@ def _elicited(bench: RelayBench, side: Side, wire: Wire) -> tuple[Sequence[Any],
 
 
 def _declared(side: Side, call: Arrival) -> Mapping[str, Any]:
-    """Return the capabilities that the upstream was told of for a call."""
     if isinstance(side.server, StatelessServer):
         return object_of(call.meta().get(META_CAPABILITIES))
     return side.server.talk.declared.get(call.session, {})

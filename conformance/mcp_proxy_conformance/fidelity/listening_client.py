@@ -152,7 +152,6 @@ class OverHttp:
             return False
 
         def run() -> None:
-            """Take every event until the stream ends."""
             with contextlib.suppress(Unreachable, ProtocolFault):
                 self._exchange(http, "GET", b"", note="listen", until=until, timeout=LISTENS_S)
 
@@ -252,7 +251,6 @@ class OverSse:
         self._stream.close()
 
     def _keep(self, received: Message | None) -> None:
-        """Take a message of the stream."""
         if received is not None:
             self._take(received.raw, 0)
 
@@ -307,11 +305,9 @@ class OverStdio:
 
     @property
     def _is_over(self) -> bool:
-        """Whether no line will arrive any more."""
         return self._is_closing or self._reader is None or not self._reader.is_alive()
 
     def _read(self, take: Take) -> None:
-        """Take lines until the client closes, or the program ends."""
         while not self._is_closing:
             deadline = Deadline(LOOK_S)
             try:
@@ -406,7 +402,7 @@ class ListeningClient:
         """
         kept = self._kept if self._carrier.is_dear and not self._is_changed else None
         if kept is not None:
-            poll(lambda: self._waiting, _is_none, ANSWERED_S)
+            poll(lambda: not self._waiting, bool, ANSWERED_S)
         if kept is None or self._waiting or self._is_changed:
             self.end()
         else:
@@ -436,7 +432,6 @@ class ListeningClient:
         return object_of(result.get("capabilities"))
 
     def _answer(self, request_id: int | str) -> Mapping[str, Any] | None:
-        """Return the members of the answer to a request; None before it arrives."""
         for each in self.received(""):
             own = each.message.get("id")
             if type(own) is type(request_id) and own == request_id:
@@ -461,16 +456,9 @@ class ListeningClient:
 
 
 def _ignored(raw: bytes, stream: int) -> None:
-    """Drop a message, which nobody waits for."""
     del raw, stream
 
 
-def _is_none(number: int) -> bool:
-    """Whether a number is 0."""
-    return not number
-
-
 def _is_last(event: Event) -> bool:
-    """Return True for any event."""
     del event
     return True

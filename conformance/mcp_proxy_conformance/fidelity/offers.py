@@ -306,7 +306,6 @@ def _others(era: Era) -> Mapping[str, Answer]:
 
 
 def _result(value: Mapping[str, Any]) -> Answer:
-    """Return an answer with that result."""
     return Answer(result=dumps(value))
 
 

@@ -99,7 +99,6 @@ class RelayPool:
             return found
 
     def _starting(self, given: Relayed) -> Future[StartedRelay]:
-        """Begin to start a relay; the caller has the lock."""
         self._folders += 1
         folder = self._scratch / f"relay-{self._folders}"
         return self._crew.submit(self._start, given, folder)

@@ -22,7 +22,7 @@ from mcp_proxy_conformance.targets.relay import AUTHORIZATION
 from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.upstream.relayed import digest
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable, applies, control
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
@@ -52,8 +52,7 @@ def ended(bench: RelayBench) -> Comparison:
     """
     bench.needs_tool("echo")
     own, shown = (_status_after_end(bench, side) for side in (bench.direct, bench.through))
-    if own != NOT_FOUND:
-        raise Inconclusive("the direct way does not end a session")
+    control(own == NOT_FOUND, "the direct way does not end a session")
     comparison = Comparison()
     comparison.one_of(
         "the status of a request in a session that is ended", shown, [NOT_FOUND], breaks=[UNKNOWN]
@@ -97,12 +96,12 @@ def cursors(bench: RelayBench) -> Comparison:
     bench.listing()
     bench.needs_clients()
     own, shown = (_crossed(side) for side in (bench.direct, bench.through))
-    if own.foreign or not own.differs:
-        raise Inconclusive("the direct way does not keep the lists of two clients apart")
-    if not shown.pages:
-        raise NotApplicable("no page is shown for a cursor of another client")
-    if not shown.differs:
-        raise NotApplicable("both clients are shown the same tools")
+    control(
+        not own.foreign and own.differs,
+        "the direct way does not keep the lists of two clients apart",
+    )
+    applies(shown.pages, "no page is shown for a cursor of another client")
+    applies(shown.differs, "both clients are shown the same tools")
     comparison = Comparison()
     comparison.one_of(
         "tools of another client, shown for its cursor", sorted(shown.foreign), [[]],
@@ -122,8 +121,10 @@ def foreign(bench: RelayBench) -> Comparison:
     _of_user(bench, 1)
     if not isinstance(owner, Client):
         raise NotApplicable(NO_ID)
-    if bench.facts.stateless or owner.session is None:
-        raise NotApplicable("the relay gives its clients no sessions")
+    applies(
+        not bench.facts.stateless and owner.session is not None,
+        "the relay gives its clients no sessions",
+    )
     needs_messages(bench)
     comparison = Comparison()
     server, place = bench.through.server, "by another user, in the session of a client"
@@ -181,9 +182,7 @@ def cached(bench: RelayBench) -> Comparison:
                 f"what the second user gets of {method}", shown, ["not the first user's"],
                 breaks=[CACHE],
             )  # fmt: skip
-    if not comparison.looked:
-        raise NotApplicable("the upstream does not get the credentials of the clients")
-    return comparison
+    return comparison.or_not_applicable("the upstream does not get the credentials of the clients")
 
 
 def tasks(bench: RelayBench) -> Comparison:
@@ -195,8 +194,7 @@ def tasks(bench: RelayBench) -> Comparison:
     users = [_of_user(bench, number) for number in (0, 1)]
     needs_messages(bench)
     own = _other_tasks(bench.direct, [bench.direct.client() for _ in users])
-    if own is None or any(own.values()):
-        raise Inconclusive("the direct way does not keep tasks apart")
+    control(own is not None and not any(own.values()), "the direct way does not keep tasks apart")
     shown = _other_tasks(bench.through, users)
     if shown is None:
         raise NotApplicable("the relay does not relay tasks")
@@ -235,8 +233,7 @@ def _of_user(bench: RelayBench, number: int) -> Conversation:
     Raises NotApplicable without declared clients, over stdio, or if any credentials will do;
     Inconclusive if it is not served.
     """
-    if not bench.facts.clients:
-        raise NotApplicable(NO_CLIENTS, cause="not_declared")
+    applies(bench.facts.clients, NO_CLIENTS, cause="not_declared")
     bench.needs_clients()
     try:
         bench.through.client({AUTHORIZATION: "Bearer of-nobody-known"}).open()
@@ -262,7 +259,6 @@ def _served(bench: RelayBench, headers: Mapping[str, str]) -> Conversation:
 
 
 def _over_http(bench: RelayBench, side: Side) -> Client:
-    """Return a new client with a session; NotApplicable unless it is over streamable HTTP."""
     bench.needs_clients()
     client = side.client().open()
     if not isinstance(client, Client):
@@ -271,7 +267,6 @@ def _over_http(bench: RelayBench, side: Side) -> Client:
 
 
 def _has_result(response: HttpResponse) -> bool:
-    """Whether a response has a JSON-RPC result."""
     texts = [event.data for event in response.events] or [response.body]
     return any(b'"result"' in text for text in texts)
 
@@ -285,8 +280,10 @@ def _status_after_end(bench: RelayBench, side: Side) -> int:
     if client.session is None:
         raise NotApplicable("the relay gives its clients no sessions")
     ending = _exchanged(bench, client, "DELETE")
-    if ending is None or ending.status not in ACKNOWLEDGED:
-        raise NotApplicable("the relay does not let a client end its session")
+    applies(
+        ending is not None and ending.status in ACKNOWLEDGED,
+        "the relay does not let a client end its session",
+    )
     body = dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
     answer = _exchanged(bench, client, "POST", body)
     return 0 if answer is None else answer.status
@@ -331,7 +328,6 @@ def _streamed(bench: RelayBench, client: Client, name: str) -> Sequence[Event]:
 
 
 def _resumed(bench: RelayBench, client: Client, last_id: str) -> set[bytes]:
-    """Resume a stream after an event, in the session of a client; return the data that comes."""
     return _heard(bench, client, [("Last-Event-ID", last_id.encode().decode("latin-1"))])
 
 
@@ -347,7 +343,6 @@ def _heard(
     data = set[bytes]()
 
     def until(event: Event) -> bool:
-        """Keep an event, and return False: none is the last."""
         data.add(event.data)
         return False
 
@@ -357,7 +352,6 @@ def _heard(
     http = Http(client.url, bench.relay.transcript)
 
     def listen() -> None:
-        """Take every event until the time is up, or the stream ends."""
         with contextlib.suppress(Unreachable, ProtocolFault), contextlib.closing(http):
             http.exchange("GET", b"", headers, note="listen", timeout=MAY_ARRIVE_S, until=until)
 
@@ -395,5 +389,4 @@ def _crossed(side: Side) -> _Crossed:
 
 
 def _described(tools: Sequence[Pairs]) -> set[str]:
-    """Return the names and descriptions of tools."""
     return {f"{tool.last().get('name')}: {tool.last().get('description')}" for tool in tools}

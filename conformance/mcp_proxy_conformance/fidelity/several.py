@@ -8,7 +8,7 @@ from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.stages import ALONE, SEARCHES, SHARED
 from mcp_proxy_conformance.upstream.relayed import RelayedServer
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable, applies, control
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 UNIQUE, ROUTED = "RLY.tools.collide.unique", "RLY.tools.collide.routed"
@@ -25,10 +25,8 @@ def listed_apart(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     shared, own = names(bench)
-    if SHARED in bench.facts.filters:
-        raise NotApplicable(f"the relay declares that it leaves {SHARED} out")
-    if not all(own):
-        raise Inconclusive("the relay does not list the tools of both upstreams as described")
+    applies(SHARED not in bench.facts.filters, f"the relay declares that it leaves {SHARED} out")
+    control(all(own), "the relay does not list the tools of both upstreams as described")
     first, second = shared
     comparison.truth(
         f"names of the tool {SHARED} of either upstream", dict(zip(WHICH, shared, strict=True)),
@@ -101,5 +99,4 @@ def call_all(bench: RelayBench) -> None:
 
 
 def _call(bench: RelayBench, name: str) -> None:
-    """Call a tool by its listed name."""
     bench.through.asked("tools/call", dumps({"name": name, "arguments": {"x": 1}}))

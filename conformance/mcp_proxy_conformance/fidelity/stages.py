@@ -54,7 +54,6 @@ def given_at(world: World) -> Relayed:
 
 @cache
 def _stages() -> Mapping[str, Relayed]:
-    """Return the data of every stage by its id."""
     answers = {
         case.id: Answer(result=bytes(case.result), error=bytes(case.error))
         for case in relay_cases()
@@ -89,7 +88,6 @@ def _stages() -> Mapping[str, Relayed]:
 
 
 def _of_one(number: int) -> Mapping[str | None, Page]:
-    """Return the one page of the first (0) or second (1) of several servers."""
     shared = tool(SHARED, description=SEARCHES[number])
     return paged([shared, tool(OWN[number], description=ALONE[number])])
 
@@ -138,7 +136,6 @@ POINTING: Mapping[str, Any] = {
 
 
 def _stateless_pages() -> Mapping[str | None, Page]:
-    """Return the pages of the stage by cursor (None: the first); that of the second is empty."""
     wrong = [
         tool(name, schema={"type": "object", "properties": properties})
         for name, properties in WRONGLY_MARKED.items()
@@ -242,6 +239,5 @@ MEMBERS: Mapping[str, Any] = {
 
 
 def _described() -> list[bytes]:
-    """Return the entries of the tools of the stage `described`, each as JSON text."""
     entries = [tool(name, schema=schema) for name, schema in SCHEMAS.items()]
     return [*entries, *map(tool, NAMES), tool("members", **MEMBERS)]

@@ -138,7 +138,6 @@ class StartedRelay:
 
     @property
     def _directs(self) -> Sequence[Side]:
-        """The direct ways that there are."""
         return [side for side in (getattr(self, "direct", None), self._other) if side is not None]
 
     def log(self) -> str:
@@ -232,7 +231,6 @@ class StartedRelay:
         )
 
     def _client(self, url: str, headers: Mapping[str, str], wire: Wire) -> Conversation:
-        """Return a client of an endpoint, of the era of that wire, and with these headers."""
         return Client(
             url, transcript=self.transcript, headers=headers, timeout=TIMEOUT_S, wire=wire
         )

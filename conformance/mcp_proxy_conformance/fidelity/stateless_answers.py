@@ -13,7 +13,7 @@ from mcp_proxy_conformance.fidelity.stateless_client import meta
 from mcp_proxy_conformance.fidelity.stateless_refusals import NOT_EMPTY, both, not_served
 from mcp_proxy_conformance.upstream.relayed import Answer, Era
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import NotApplicable, control
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps, object_of
@@ -99,8 +99,7 @@ def values(bench: RelayBench) -> Comparison:
         direct = bench.relay.direct_of(era)
         for side in (direct, bench.through):
             side.server.answers["values"] = answer
-        if not _is_kept(direct, era):
-            raise Inconclusive(f"the direct way ({era}) does not show a call")
+        control(_is_kept(direct, era), f"the direct way ({era}) does not show a call")
         arrived, answered, shown = _called(bench.through, era)
         place = f"a call by a client ({era}) of an upstream ({bench.upstream_era})"
         if not arrived and answered.kind in ("error", "tool error"):
@@ -108,15 +107,17 @@ def values(bench: RelayBench) -> Comparison:
             continue
         comparison.one_of(f"{place}: executions", len(arrived), [1], breaks=[VALUES])
         for each in arrived[:1]:
-            record(comparison, f"{place}: arguments", _sent(), each, clauses=(VALUES,))
+            record(
+                comparison, f"{place}: arguments", exact_json.read(SENT), each, clauses=(VALUES,)
+            )
         for name, value in exact_json.read(GIVEN):
             observed = exact_json.at(shown.document, ("result", name))
             record(
                 comparison, f"{place}: {name}", value, observed, clauses=(VALUES,), additions=True
             )
-    if not comparison.looked:
-        raise NotApplicable(f"no call is taken ({'; '.join(refused)})", cause="not_declared")
-    return comparison
+    return comparison.or_not_applicable(
+        f"no call is taken ({'; '.join(refused)})", cause="not_declared"
+    )
 
 
 def result_types(bench: RelayBench) -> Comparison:
@@ -132,8 +133,10 @@ def result_types(bench: RelayBench) -> Comparison:
                 client.ask(method, {**params, **_named(side, params)}).answer.get("result")
                 for client, side in ((own, bench.relay.modern), (shown, bench.through))
             ]
-            if "resultType" not in object_of(results[0]):
-                raise Inconclusive(f"the direct way does not show the type of {method}")
+            control(
+                "resultType" in object_of(results[0]),
+                f"the direct way does not show the type of {method}",
+            )
             if isinstance(results[1], dict):
                 _expect_type(comparison, method, results[1])
         if bench.upstream_era == "handshake":
@@ -154,8 +157,10 @@ def hints(bench: RelayBench) -> Comparison:
     with both(bench) as (own, shown):
         for method in CACHEABLE:
             params = REQUESTS[method]
-            if not _is_hinted(own.ask(method, params).answer.get("result")):
-                raise Inconclusive(f"the direct way does not show the hints of {method}")
+            control(
+                _is_hinted(own.ask(method, params).answer.get("result")),
+                f"the direct way does not show the hints of {method}",
+            )
             result = shown.ask(method, params).answer.get("result")
             if isinstance(result, dict) and result.get("resultType") != "input_required":
                 told = {name: result.get(name) for name in ("ttlMs", "cacheScope")}
@@ -175,8 +180,7 @@ def stable(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     bench.needs_stateless()
     own, shown = (_lists(side) for side in (bench.relay.modern, bench.through))
-    if any(each != own[0] for each in own):
-        raise Inconclusive("the direct way does not show equal lists")
+    control(all(each == own[0] for each in own), "the direct way does not show equal lists")
     if not shown[0] or isinstance(shown[0], str):
         why = f"the relay lists no tools to a client of 2026-07-28: {shown[0]}"
         raise not_served(why)
@@ -231,16 +235,12 @@ def _is_kept(side: Side, era: Era) -> bool:
     arrived, _, shown = _called(side, era)
     given = exact_json.at(shown.document, ("result", "structuredContent"))
     wanted = exact_json.at(exact_json.read(GIVEN), ("structuredContent",))
-    return [*map(exact_json.plain, arrived)] == [exact_json.plain(_sent())] and given == wanted
-
-
-def _sent() -> Any:
-    """Return the arguments of the call, exactly."""
-    return exact_json.read(SENT)
+    return [*map(exact_json.plain, arrived)] == [
+        exact_json.plain(exact_json.read(SENT))
+    ] and given == wanted
 
 
 def _named(side: Side, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the name under which a way lists the tool of a call; empty for other params."""
     return {"name": side.name_of("echo")} if params.get("name") == "echo" else {}
 
 
@@ -251,7 +251,6 @@ def _expect_type(comparison: Comparison, place: str, result: Mapping[str, Any]) 
 
 
 def _is_hinted(result: Any) -> bool:
-    """Whether a result has both hints for caches, with values that the protocol has."""
     if not isinstance(result, dict):
         return False
     ttl = result.get("ttlMs")

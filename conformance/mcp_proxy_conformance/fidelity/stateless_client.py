@@ -146,12 +146,10 @@ class Exchange:
             self._http.close()
 
     def _is_last(self, event: Event) -> bool:
-        """Keep an event; return whether it is the answer, after which nothing is waited for."""
         self._keep(event.data)
         return bool(self.answer) and not self._whole
 
     def _keep(self, raw: bytes) -> None:
-        """Keep a message; what is not a JSON object is dropped."""
         if message := message_of(raw):
             with self._lock:
                 self._received.append(Received(raw=raw, message=message, stream=0))

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import Exchange, StatelessClient, meta
 from mcp_proxy_conformance.upstream.relayed import Answer
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import Inconclusive, applies, control
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import STREAM
@@ -128,8 +128,10 @@ def versions(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     versions = () if bench.relay.refusal else UNKNOWN_VERSIONS
     for version in versions:
-        if _granted(bench, bench.relay.direct_of("handshake"), version) in (None, version):
-            raise Inconclusive("the direct way does not answer a handshake of an unknown version")
+        control(
+            _granted(bench, bench.relay.direct_of("handshake"), version) not in (None, version),
+            "the direct way does not answer a handshake of an unknown version",
+        )
     with ThreadPoolExecutor(len(UNKNOWN_VERSIONS)) as crew:
         given = [*crew.map(partial(_granted, bench, bench.through), versions)]
     for version, granted in zip(versions, given, strict=True):
@@ -142,8 +144,10 @@ def versions(bench: RelayBench) -> Comparison:
         return comparison
     with both(bench) as (own, shown):
         for version in UNKNOWN_VERSIONS:
-            if not _names_versions(_in_version(own, version)):
-                raise Inconclusive("the direct way does not refuse an unknown version")
+            control(
+                _names_versions(_in_version(own, version)),
+                "the direct way does not refuse an unknown version",
+            )
             exchange = _in_version(shown, version)
             comparison.truth(
                 f"a request of {version}", _told(exchange), holds=_names_versions(exchange),
@@ -162,8 +166,10 @@ def forms(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     with both(bench) as (own, shown):
         for fault in FAULTY_REQUESTS:
-            if not _is_formed(_faulty(own, fault), fault):
-                raise Inconclusive(f"the direct way does not refuse {fault.text}")
+            control(
+                _is_formed(_faulty(own, fault), fault),
+                f"the direct way does not refuse {fault.text}",
+            )
             exchange = _faulty(shown, fault)
             comparison.truth(
                 f"a request with {fault.text}", _told(exchange), breaks=[FORM],
@@ -185,8 +191,7 @@ def stateless(bench: RelayBench) -> Comparison:
         if fault.method == UNKNOWN_METHOD:
             continue
         own, shown = (_after_another(side, fault) for side in (bench.relay.modern, bench.through))
-        if own not in REFUSED:
-            raise Inconclusive(f"the direct way does not refuse {fault.text}")
+        control(own in REFUSED, f"the direct way does not refuse {fault.text}")
         comparison.truth(
             f"the status of a request with {fault.text}, after one that states all", shown,
             holds=shown not in SERVED, allowed="not 200", breaks=[STATELESS],
@@ -208,8 +213,10 @@ def reserved(bench: RelayBench) -> Comparison:
             answer = Answer(error=dumps({"code": code, "message": "No.", "data": {"a": 1}}))
             for side in (bench.relay.modern, bench.through):
                 side.server.answers[f"code {code}"] = answer
-            if _called_with(own, bench.relay.modern, code).code != code:
-                raise Inconclusive(f"the direct way does not show the code {code}")
+            control(
+                _called_with(own, bench.relay.modern, code).code == code,
+                f"the direct way does not show the code {code}",
+            )
             mark = bench.through.server.journal.mark()
             exchange = _called_with(shown, bench.through, code)
             bench.through.expect_argument(mark, "case", f"code {code}")
@@ -236,8 +243,10 @@ def headers(bench: RelayBench) -> Comparison:
             raise not_served("a call whose headers fit is refused, too")
         for misfit in MISFITS:
             place = ", ".join(f"{header}: {value}" for header, value in misfit.items())
-            if _echo(own, "echo", misfit).status not in REFUSED:
-                raise Inconclusive(f"the direct way does not refuse {place}")
+            control(
+                _echo(own, "echo", misfit).status in REFUSED,
+                f"the direct way does not refuse {place}",
+            )
             mark = journal.mark()
             exchange = _echo(shown, name, misfit)
             comparison.truth(
@@ -258,8 +267,11 @@ def not_found(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     with both(bench) as (own, shown):
-        if "resources" not in bench.stateless_capabilities:
-            raise NotApplicable("resources are not declared", cause="not_declared")
+        applies(
+            "resources" in bench.stateless_capabilities,
+            "resources are not declared",
+            cause="not_declared",
+        )
         params = {"uri": MISSING}
         if own.ask("resources/read", params).code is None:
             raise Inconclusive("the direct way does not refuse to read a missing resource")
@@ -280,7 +292,6 @@ def _granted(bench: RelayBench, side: Side, version: str) -> Any:
     own_id, came = fresh_id(), list[Mapping[str, Any]]()
 
     def take(raw: bytes, _: int) -> None:
-        """Keep the answer."""
         message = message_of(raw)
         if message.get("id") == own_id:
             came.append(message)
@@ -298,7 +309,6 @@ def _granted(bench: RelayBench, side: Side, version: str) -> Any:
 
 
 def _in_version(client: StatelessClient, version: str) -> Exchange:
-    """Send tools/list that states this version in `_meta` and header; wait for the response."""
     stated = meta(protocolVersion=version)
     return client.ask("tools/list", own_meta=stated, headers={VERSION_HEADER: version})
 
@@ -311,7 +321,6 @@ def _names_versions(exchange: Exchange) -> bool:
 
 
 def _faulty(client: StatelessClient, fault: FaultyRequest) -> Exchange:
-    """Send the request that `fault` describes; return the finished exchange."""
     return client.ask(fault.method, own_meta=fault.own_meta, headers=fault.headers)
 
 
@@ -346,7 +355,6 @@ def _after_another(side: Side, fault: FaultyRequest) -> int:
 
 
 def _called_with(client: StatelessClient, side: Side, code: int) -> Exchange:
-    """Call the tool that is refused with that code."""
     params = {"name": side.name_of(TELLING), "arguments": {"case": f"code {code}"}}
     return client.ask("tools/call", params)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.crossings import ARRIVES, LIST_CHANGED
-from mcp_proxy_conformance.fidelity.listening_client import Received
 from mcp_proxy_conformance.fidelity.offers import (
     LATE_S,
     LATER,
@@ -37,7 +36,7 @@ from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.upstream.relayed import Answer
 from mcp_proxy_conformance.upstream.talk import LEVELS
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import applies, control
 from mcp_proxy_conformance.wire.jsonrpc import object_of
 
 CHANGED, OVER_FORWARD = "RLY.era.tools.changed", "RLY.back.over-forward"
@@ -91,13 +90,13 @@ def news(bench: RelayBench) -> Comparison:
     with both(bench) as (own, shown):
         direct = _listened(bench, bench.relay.modern, own)
         for method, heard in direct.items():
-            if not heard or {each.method for each in heard} != {method}:
-                raise Inconclusive(f"the direct way does not show {method}")
+            control(
+                heard and {each.method for each in heard} == {method},
+                f"the direct way does not show {method}",
+            )
         for method, heard in _listened(bench, bench.through, shown).items():
             _compare_news(comparison, method, heard)
-    if not comparison.looked:
-        raise NotApplicable("the relay agrees to no notification", cause="not_declared")
-    return comparison
+    return comparison.or_not_applicable("the relay agrees to no notification", cause="not_declared")
 
 
 def logs(bench: RelayBench) -> Comparison:
@@ -113,10 +112,8 @@ def logs(bench: RelayBench) -> Comparison:
             {level: _logged(client, side, level) for level in allowed}
             for client, side in ((own, bench.relay.modern), (shown, bench.through))
         )
-    if direct != allowed:
-        raise Inconclusive("the direct way does not show what a level asks for")
-    if not any(through.values()):
-        raise NotApplicable("no log message arrives, which may be left out")
+    control(direct == allowed, "the direct way does not show what a level asks for")
+    applies(any(through.values()), "no log message arrives, which may be left out")
     for level, arrived in through.items():
         extra = sorted({*arrived} - {*allowed[level]})
         comparison.one_of(
@@ -132,22 +129,24 @@ def no_requests(bench: RelayBench) -> Comparison:
     The calls may fail. Raises NotApplicable if the upstream is of 2026-07-28; Inconclusive if the
     direct way does not show its requests, or a call without any gets no result.
     """
-    if bench.upstream_era == "stateless":
-        raise NotApplicable("an upstream of 2026-07-28 sends no requests")
+    applies(bench.upstream_era != "stateless", "an upstream of 2026-07-28 sends no requests")
     bench.needs_stateless()
     comparison = Comparison()
     mark = bench.direct.server.journal.mark()
     with closing(connected(bench, bench.direct)) as client:
         called(bench.direct, client, QUESTIONS[0])
-    if not answers_at(bench.direct, mark):
-        raise Inconclusive("the direct way does not show a request of the upstream")
+    control(
+        answers_at(bench.direct, mark), "the direct way does not show a request of the upstream"
+    )
     stated = meta(clientCapabilities={"elicitation": {}, "sampling": {}, "roots": {}})
     with closing(bench.relay.stateless(bench.through)) as client:
         if "result" not in _telling(client, bench.through, "done", stated).done().answer:
             raise not_served("a call in which the upstream asks for nothing has no result")
         for case in QUESTIONS:
             exchange = _telling(client, bench.through, case, stated).done()
-            asked = sorted({each.method for each in exchange.received() if _is_request(each)})
+            asked = sorted(
+                {each.method for each in exchange.received() if "id" in each.message} - {""}
+            )
             comparison.one_of(
                 f"requests that arrive in a call ({case})", asked, [[]], breaks=[REQUESTS]
             )
@@ -221,12 +220,10 @@ def _listened(
 
 
 def _number(stream: Exchange, method: str) -> int:
-    """Return how many messages of a method a stream has brought."""
     return len(stream.received(method))
 
 
 def _agrees(stream: Exchange, wanted: Mapping[str, Any]) -> bool:
-    """Whether the acknowledgement of a subscription agrees to every kind of message wanted."""
     agreed = object_of(stream.received(ACKNOWLEDGED)[0].params.get("notifications"))
     return all(agreed.get(name) for name in wanted)
 
@@ -237,16 +234,11 @@ def _heard(stream: Exchange) -> Sequence[Heard]:
         Heard(
             method=each.method or "an answer",
             uri=str(each.params.get("uri", "")),
-            is_own=_subscription_of(each) == stream.id,
+            is_own=object_of(each.params.get("_meta")).get(SUBSCRIPTION) == stream.id,
         )
         for each in stream.received()
     ]
     return came[1:] if came[0].method == ACKNOWLEDGED and came[0].is_own else came
-
-
-def _subscription_of(message: Received) -> Any:
-    """Return the id of the subscription that a message names; None without one."""
-    return object_of(message.params.get("_meta")).get(SUBSCRIPTION)
 
 
 def _compare_news(comparison: Comparison, method: str, heard: Sequence[Heard]) -> None:
@@ -297,8 +289,3 @@ def _telling(client: StatelessClient, side: Side, case: str, stated: Mapping[str
     """
     params = {"name": side.name_of(TELLING), "arguments": {"case": case}}
     return client.begin("tools/call", params, own_meta=stated)
-
-
-def _is_request(message: Received) -> bool:
-    """Whether a message is a JSON-RPC request."""
-    return bool(message.method) and "id" in message.message

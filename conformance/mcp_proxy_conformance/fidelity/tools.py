@@ -15,7 +15,7 @@ from mcp_proxy_conformance.fidelity.stages import INSTANCES, MEMBERS
 from mcp_proxy_conformance.fidelity.stateless_answers import ERAS
 from mcp_proxy_conformance.fidelity.stateless_client import meta
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import Inconclusive, applies, control
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.jsonrpc import dumps, quoted
@@ -91,12 +91,13 @@ def filtered_tools(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison()
     filters = sorted({*bench.facts.filters})
-    if not filters:
-        raise NotApplicable("the relay declares no filters", cause="not_declared")
+    applies(filters, "the relay declares no filters", cause="not_declared")
     for wire in (each for each in ERAS if each in bench.served()):
         direct, client = bench.relay.direct_of(wire), f"a {wire} client"
-        if not _executed(direct, wire, wanted(bench)):
-            raise Inconclusive("the direct way executes no tool that is not filtered")
+        control(
+            _executed(direct, wire, wanted(bench)),
+            "the direct way executes no tool that is not filtered",
+        )
         if not _executed(bench.through, wire, wanted(bench)):
             raise Inconclusive(
                 f"the relay executes no tool that it does not filter, for {client}",
@@ -104,8 +105,9 @@ def filtered_tools(bench: RelayBench) -> Comparison:
             )  # fmt: skip
         listed = bench.through.list_anew(bench.through.main_of(wire)).names
         for tool in filters:
-            if not _executed(direct, wire, [tool]):
-                raise Inconclusive(f"the direct way does not list and execute {tool}")
+            control(
+                _executed(direct, wire, [tool]), f"the direct way does not list and execute {tool}"
+            )
             names = {bench.through.name_of(tool), tool}
             comparison.one_of(
                 f"{tool}, for {client}", "listed" if names & {*listed} else "not listed",
@@ -123,7 +125,6 @@ def filtered_tools(bench: RelayBench) -> Comparison:
 
 
 def _executed(side: Side, wire: Wire, tools: Sequence[str]) -> bool:
-    """Whether one of these tools of the server is listed to a client of an era, and executed."""
     listed = side.list_anew(side.main_of(wire)).names
     name = next((each for each in map(side.name_of, tools) if each in listed), None)
     if name is None:

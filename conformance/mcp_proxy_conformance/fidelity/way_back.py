@@ -28,7 +28,7 @@ from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.upstream.talk import LEVELS, NEEDS
 from mcp_proxy_conformance.verdict.comparison import Comparison
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import applies, control
 from mcp_proxy_conformance.wire.jsonrpc import dumps, quoted
 from mcp_proxy_conformance.wire.revisions import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 
@@ -124,12 +124,10 @@ def connected_in_turn(bench: RelayBench, several: Sequence[bytes]) -> Iterator[L
 
 
 def _has_own_programs(bench: RelayBench) -> bool:
-    """Whether each client of the relay starts a program of its own: it is reached over stdio."""
     return not bench.relay.command_line.url
 
 
 def _close(opening: Future[ListeningClient]) -> None:
-    """Close a client once it is open; nothing if it fails to open."""
     if opening.exception() is None:
         opening.result().close()
 
@@ -161,10 +159,11 @@ def progress(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     own, shown = bench.at_once(partial(_progress, bench))
     expected = [0 if token is None else len(PROGRESS) for token in TOKENS]
-    if [len(_progress_of(each)) for each in own] != expected:
-        raise Inconclusive("the direct way does not show the progress of a call")
-    if not any(_progress_of(each) for each in shown):
-        raise NotApplicable("no progress arrives, which may be left out")
+    control(
+        [len(_progress_of(each)) for each in own] == expected,
+        "the direct way does not show the progress of a call",
+    )
+    applies(any(_progress_of(each) for each in shown), "no progress arrives, which may be left out")
     for token, sent, arrived in zip(TOKENS, own, shown, strict=True):
         _compare_progress(comparison, token, sent, arrived)
     return comparison
@@ -179,10 +178,11 @@ def logs(bench: RelayBench) -> Comparison:
     _needs_logging(bench)
     comparison = Comparison()
     own, shown = bench.at_once(partial(logged, bench))
-    if [each.params.get("level") for each in own] != [*LEVELS]:
-        raise Inconclusive("the direct way does not show every log message")
-    if not shown:
-        raise NotApplicable("no log message arrives, which may be left out")
+    control(
+        [each.params.get("level") for each in own] == [*LEVELS],
+        "the direct way does not show every log message",
+    )
+    applies(shown, "no log message arrives, which may be left out")
     sent = {each.params["level"]: each.exact for each in own}
     for each in shown:
         level = each.params.get("level")
@@ -214,14 +214,11 @@ def levels(bench: RelayBench) -> Comparison:
             [each.params.get("level") for each in messages]
             for messages in bench.at_once(partial(logged, bench, least=least))
         ]
-        if own != wanted:
-            raise Inconclusive("the direct way does not show the effect of a level")
+        control(own == wanted, "the direct way does not show the effect of a level")
         if shown:
             below = sorted({*map(str, shown)} - {*wanted})
             comparison.one_of(f"levels below {least}, once it is set", below, [[]], breaks=[LEVEL])
-    if not comparison.looked:
-        raise NotApplicable("no log message arrives, which may be left out")
-    return comparison
+    return comparison.or_not_applicable("no log message arrives, which may be left out")
 
 
 def questions(bench: RelayBench) -> Comparison:
@@ -233,8 +230,7 @@ def questions(bench: RelayBench) -> Comparison:
     comparison = Comparison()
     needs_messages(bench)
     for own, shown in zip(*bench.at_once(partial(_questions, bench)), strict=True):
-        if not own.asked or not own.answers:
-            raise Inconclusive(f"the direct way does not show {own.method}")
+        control(own.asked and own.answers, f"the direct way does not show {own.method}")
         if not shown.is_declared:
             continue
         place, comparison.origin = (
@@ -252,9 +248,7 @@ def questions(bench: RelayBench) -> Comparison:
                additions=True)  # fmt: skip
         further = [exact_json.plain(each) for each in shown.answers[1:]]
         comparison.one_of(f"{place}: further answers", further, [[]], breaks=[ANSWERED])
-    if not comparison.looked:
-        raise NotApplicable("nothing is declared upstream", cause="not_declared")
-    return comparison
+    return comparison.or_not_applicable("nothing is declared upstream", cause="not_declared")
 
 
 def once(comparison: Comparison, place: str, questions: Sequence[Any], clause: str) -> None:
@@ -285,8 +279,7 @@ def undeclared(bench: RelayBench) -> Comparison:
             f"what a client was asked that declares {declared or 'nothing'}", extra, [[]],
             breaks=[ASKS],
         )  # fmt: skip
-    if not questions:
-        raise NotApplicable("no client is asked for anything", cause="not_declared")
+    applies(questions, "no client is asked for anything", cause="not_declared")
     return comparison
 
 
@@ -326,15 +319,13 @@ def upstream_ping(bench: RelayBench) -> Comparison:
     needs_messages(bench)
 
     def pinged(side: Side) -> Sequence[Any]:
-        """Have the server ping during a call; return the results that arrive there."""
         mark = side.server.journal.mark()
         with closing(connected(bench, side)) as client:
             called(side, client, "ping")
         return answers_at(side, mark)
 
     own, shown = bench.at_once(pinged)
-    if [*map(is_empty, own)] != [True]:
-        raise Inconclusive("the direct way does not show a ping")
+    control([*map(is_empty, own)] == [True], "the direct way does not show a ping")
     comparison.truth(
         "answers to a ping of the upstream", [exact_json.plain(each) for each in shown],
         holds=[*map(is_empty, shown)] == [True], allowed="one empty result", breaks=[PING],
@@ -357,8 +348,7 @@ def cancelled_requests(bench: RelayBench) -> Comparison:
     """
     comparison = Comparison(origin=CANCELLATION)
     shown = _cancelled_calls(bench)
-    if not shown:
-        raise NotApplicable("no cancellation reaches the upstream, which another clause judges")
+    applies(shown, "no cancellation reaches the upstream, which another clause judges")
     unknown = shown.count(UNKNOWN)
     comparison.one_of("cancellations of other requests", unknown, [0], breaks=[REFERENCE])
     return comparison
@@ -372,8 +362,9 @@ def updates(bench: RelayBench) -> Comparison:
     needs_capability(bench, "resources", "subscribe")
     comparison = Comparison()
     own, shown = bench.at_once(partial(_updated, bench))
-    if [{*heard} for heard in own] != [{NOTE}, {LATER}]:
-        raise Inconclusive("the direct way does not show the updates")
+    control(
+        [{*heard} for heard in own] == [{NOTE}, {LATER}], "the direct way does not show the updates"
+    )
     comparison.origin = "" if any(shown) else LISTENING
     for uri, heard in zip((NOTE, LATER), shown, strict=True):
         observed = "told" if uri in heard else "not told"
@@ -393,7 +384,6 @@ def needs_messages(bench: RelayBench) -> None:
 
 
 def _needs_logging(bench: RelayBench) -> None:
-    """Raise NotApplicable unless the relay declares logging."""
     needs_messages(bench)
     needs_capability(bench, "logging")
 
@@ -430,7 +420,6 @@ def arrive(
 
 
 def _progress_of(messages: Sequence[Received]) -> Sequence[Received]:
-    """Return the notifications of progress among some messages."""
     return [each for each in messages if each.method == PROGRESSED]
 
 
@@ -495,7 +484,6 @@ def _compare_values(
 
 
 def _value(each: Received, name: str) -> Any:
-    """Return the param of that name of a notification, exactly; ABSENT without it."""
     return exact_json.at(each.exact, (name,))
 
 
@@ -572,8 +560,7 @@ def _cancelled_calls(bench: RelayBench) -> list[str]:
     """
     needs_messages(bench)
     own, shown = bench.at_once(partial(_cancelled, bench))
-    if own != ["b"]:
-        raise Inconclusive("the direct way does not show a cancellation")
+    control(own == ["b"], "the direct way does not show a cancellation")
     return [*shown]
 
 
@@ -589,8 +576,10 @@ def _cancelled(bench: RelayBench, side: Side) -> Sequence[str]:
             arguments = {"case": "slow", "call": name}
             params = {"name": side.name_of(TELLING), "arguments": arguments}
             crew.submit(client.request, "tools/call", params, f"call {name}")
-        if not poll(lambda: len(journal.calls(mark)) == len(names), bool, ARRIVES_S):
-            raise Inconclusive("not both calls reached the upstream")
+        control(
+            poll(lambda: len(journal.calls(mark)) == len(names), bool, ARRIVES_S),
+            "not both calls reached the upstream",
+        )
         client.notify(CANCELLATION, {"requestId": "call b", "reason": "enough"})
         within_s = MAY_ARRIVE_S if CANCELLATION in side.unheard else ARRIVES_S
         if not poll(lambda: journal.since(mark, CANCELLATION), bool, within_s):
@@ -616,8 +605,10 @@ def _updated(bench: RelayBench, side: Side) -> Sequence[Sequence[str]]:
     mark = server.journal.mark()
     with several_connected(bench, side, [b"{}", b"{}"]) as clients:
         for client, uri in zip(clients, (NOTE, LATER), strict=True):
-            if "result" not in client.request("resources/subscribe", {"uri": uri}):
-                raise Inconclusive(f"the subscription to {uri} was refused")
+            control(
+                "result" in client.request("resources/subscribe", {"uri": uri}),
+                f"the subscription to {uri} was refused",
+            )
         for _ in range(2):
             for uri in (NOTE, LATER):
                 subscribed = server.journal.since(mark, "resources/subscribe")

@@ -104,8 +104,7 @@ def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
 def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Comparison:
     """Compare all of a load with what its case allows; if it was not answered, only that.
 
-    `apart`: whether each server's outcome depends on its own behaviour only; otherwise attempts
-    and some statuses are not compared.
+    Unless `apart` (see `Basis`), attempts and some statuses are not compared.
     """
     case, compared = load.case, Comparison()
     faulty = any("available" not in each.status for each in case.then.values())
@@ -143,10 +142,9 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
 
 
 def answered(compared: Comparison, load: Load, shows: Iterable[str]) -> None:
-    """Add to `compared` whether the load was answered: it may neither hang nor break off.
+    """Add to `compared` whether the load was answered, which shows the clauses `shows` to hold.
 
-    A hang breaks I4.bounded; breaking off breaks I1.isolated beside a healthy server, else
-    O1.one-each. `shows` are clauses that an answer shows to hold.
+    A hang breaks I4.bounded; breaking off I1.isolated beside a healthy server, else O1.one-each.
     """
     loaded, breaks = load.loaded, ["I4.bounded"]
     observed = f"no answer; {waits_at(load.servers, load.case)}" if loaded.hung else "an answer"
@@ -160,10 +158,7 @@ def answered(compared: Comparison, load: Load, shows: Iterable[str]) -> None:
 
 
 def _outcomes(compared: Comparison, load: Load) -> None:
-    """Add to `compared` whether each server of the case has one outcome, and no other has any.
-
-    The controls are left out. Breaks O1.one-each or, in a case without servers, I6.none.
-    """
+    """Add to `compared` whether each server of the case, and no other, has one outcome."""
     ids = sorted(server.server_id for server in load.case.given.servers)
     names = sorted(outcome.server_id for outcome in load.loaded.answer.outcomes)
     names = [name for name in names if name not in CONTROLS or name in ids]
@@ -172,11 +167,6 @@ def _outcomes(compared: Comparison, load: Load) -> None:
 
 
 def _statuses(compared: Comparison, load: Load, says: Says) -> None:
-    """Add to `compared` whether each reported status is one of STATUSES (O2.word).
-
-    Those are available, transient, permanent and denied. A server without an outcome is left to
-    another comparison; nothing is added if the loader does not declare to classify failures.
-    """
     for server in load.case.given.servers if says.classifies else ():
         outcome = load.loaded.outcome(server.server_id)
         if outcome is not None:
@@ -216,7 +206,6 @@ def _status(
 
 
 def _shown_status(outcome: ServerOutcome | None, says: Says) -> str | None:
-    """Return the status as findings show it; None without an outcome."""
     return None if outcome is None else status_of(outcome, classifies=says.classifies)
 
 
@@ -238,17 +227,12 @@ def _broken_by_status(
     if broken or load.loaded.outcome(server.server_id) is None:
         return broken
     blamed = _of_topic("status", load, server, status=status, says=says, known=OF_STATUS)
-    if blamed and apart and _is_beside_failure(load, server):
+    beside = [o for o in load.loaded.answer.outcomes if o.server_id != server.server_id]
+    if blamed and apart and any(other.status != "available" for other in beside):
         due = allowed(case.then[server.server_id], classifies=says.classifies)
         if _status_in("I1.isolated", load, server, load_of, says) in due:
             return ["I1.isolated"]
     return [clause for clause in blamed if apart or clause in OF_ANY_FAILURE]
-
-
-def _is_beside_failure(load: Load, server: LoadServer) -> bool:
-    """Whether another server of the load, or a control, is reported as failed."""
-    outcomes = load.loaded.answer.outcomes
-    return any(o.status != "available" for o in outcomes if o.server_id != server.server_id)
 
 
 def _of_topic(
@@ -289,11 +273,7 @@ def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, say
 
 
 def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says) -> list[str]:
-    """Return the clauses that this allowed status shows to hold.
-
-    They are those of the server's behaviour, those of the case that are about no other server,
-    and the case's I3.order and N1.request-text.
-    """
+    """Return the clauses that this allowed status shows to hold."""
     most = case.given.max_attempts
     held = [
         clause_id
@@ -309,10 +289,7 @@ def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says
 
 
 def _isolation(load: Load, says: Says) -> list[str]:
-    """Return [I1.isolated] if the case cites it and a server that had to fail did fail, else [].
-
-    The case must have more than one server.
-    """
+    """Return [I1.isolated] if the case is about it and a server that had to fail did, else []."""
     then = load.case.then
     failed = [
         status_of(load.loaded.outcome(name), classifies=says.classifies) != "available"
@@ -324,7 +301,6 @@ def _isolation(load: Load, says: Says) -> list[str]:
 
 
 def _is_of_other(clause: str, case: LoadCase, server: LoadServer) -> bool:
-    """Whether a load of another server of the case can show this clause."""
     others = (other for other in case.given.servers if other is not server)
     return any(clause in shown(other, case.given.max_attempts) for other in others)
 
@@ -367,10 +343,6 @@ def _attempts(
 
 
 def _claims(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says) -> None:
-    """Add to `compared` the attempts that the loader reports beside those that the server counted.
-
-    Only if it declares to report them, and the case cites O6.claimed.
-    """
     attempts = load.attempts.get(outcome.server_id)
     if attempts is not None and says.claims and "O6.claimed" in load.case.clauses:
         compared.one_of(f"attempts reported for {outcome.server_id}", outcome.attempts,
@@ -431,7 +403,6 @@ def _tools(
 
 
 def _is_one_of(tool: object, listed: Iterable[str], name: str, says: Says) -> bool:
-    """Whether the tool has one of the listed names, with the loader's prefix or without it."""
     return any(are_tools_of(name, [tool], [own], says.prefix) for own in listed)
 
 
@@ -443,16 +414,14 @@ def _listed(tools: Any) -> list[Any]:
 
 
 def _no_error(compared: Comparison, path: str, outcome: ServerOutcome) -> None:
-    """Add to `compared`, at this path, whether an available server has no error or an empty one."""
     compared.one_of(path, outcome.error, (None, ""), breaks=["O4.none"])
 
 
 def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
-    """Add to `compared` whether the error of a failed server is a text, not empty, of one line.
+    """Add to `compared` whether the error of a failed server is a text of one line.
 
-    It must not contain a word of nine or more characters of the bodies that the server sent. Exempt
-    are words with a secret in a case about repeated secrets, which another comparison judges.
-    Nothing is added for an available server.
+    It must not contain a long word of the bodies that the server sent, but for a secret in a case
+    about repeated secrets, which another comparison judges.
     """
     if outcome.status == "available":
         return
@@ -466,11 +435,12 @@ def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
     compared.truth(f"lines of the error of {name}", error, holds=lines == 1, allowed="one line",
                    breaks=["O4.error~one-line"])  # fmt: skip
     sent = next((server.script for server in load.case.servers() if server.server_id == name), ())
+    repeated = load.case.given.secrets if ECHOED in load.case.clauses else ()
     words = {
         word
         for behaviour in sent
         for word in (behaviour.body or "").split()
-        if len(word) >= LONG_WORD and not _is_repeat(word, load.case)
+        if len(word) >= LONG_WORD and not any(secret in word for secret in repeated)
     }
     quoted = sorted(word for word in words if word in error)
     compared.one_of(f"words of the server in the error of {name}", quoted, ([],),
@@ -505,13 +475,7 @@ def _secrets(compared: Comparison, load: Load) -> None:
     compared.one_of("secrets in the answer", leaked, ([],), breaks=own or ["S1.secrets"])
 
 
-def _is_repeat(text: str, case: LoadCase) -> bool:
-    """Whether the case is about secrets that a server repeats, and the text has one of them."""
-    return ECHOED in case.clauses and any(secret in text for secret in case.given.secrets)
-
-
 def _is_repeated(secret: str, case: LoadCase) -> bool:
-    """Whether the script of one of the case's servers has the secret in an answer."""
     return any(
         secret in (behaviour.body or "") + (behaviour.message or "")
         for server in case.given.servers
@@ -584,9 +548,14 @@ def _shared(compared: Comparison, load: Load) -> None:
     """
     for owner, other in permutations(load.case.given.servers, 2):
         token, log = load.servers.token(owner.server_id), load.servers.log(other.server_id)
-        is_one_origin = _origin(owner) == _origin(other)
+        is_one_origin = len({own.same_origin_as or own.server_id for own in (owner, other)}) == 1
+        led = {behaviour.to for behaviour in (*owner.script, *other.script)}
         for clause, noun, word, carried in GIVEN:
-            if clause == "S3.session" and is_one_origin and _is_redirected(owner, other):
+            if (
+                clause == "S3.session"
+                and is_one_origin
+                and led & {owner.server_id, other.server_id}
+            ):
                 continue
             sent = [seen.method or seen.verb for seen in log if token in (carried(seen) or "")]
             gives = any(behaviour.do == word for behaviour in owner.script)
@@ -601,16 +570,6 @@ GIVEN: tuple[tuple[str, str, str, Callable[[Seen], str | None]], ...] = (
     ("S3.session", "session id", "session", lambda seen: seen.session),
 )
 """What a client is given to send back: its clause, its name, the behaviour, what carries it."""
-
-
-def _origin(server: LoadServer) -> str:
-    return server.same_origin_as or server.server_id
-
-
-def _is_redirected(one: LoadServer, other: LoadServer) -> bool:
-    """Whether one of the two servers redirects to the other."""
-    pairs = ((one, other), (other, one))
-    return any(behaviour.to == to.server_id for by, to in pairs for behaviour in by.script)
 
 
 def _again(compared: Comparison, load: Load, name: str, expected: Expected, says: Says) -> None:

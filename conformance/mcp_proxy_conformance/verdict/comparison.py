@@ -156,6 +156,12 @@ class Comparison:
             self.open.append(unsettled)
         return self
 
+    def or_not_applicable(self, reason: str, cause: Cause = "not_here") -> Comparison:
+        """Return this comparison; raise NotApplicable, for that reason, if nothing was compared."""
+        if self.looked:
+            return self
+        raise NotApplicable(reason, cause=cause)
+
     def conclude(self) -> None:
         """Hand this comparison to the run, which judges the check; raise unless everything held.
 

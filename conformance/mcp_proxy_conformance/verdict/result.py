@@ -67,6 +67,12 @@ class Inconclusive(Exception):
         super().__init__(reason)
 
 
+def control(holds: object, reason: str) -> None:
+    """Raise Inconclusive, for that reason, unless a control of a check holds."""
+    if not holds:
+        raise Inconclusive(reason)
+
+
 MASKED_NAME = "masked_name"
 """What stands for each name in a text whose names are masked."""
 
@@ -96,6 +102,12 @@ class NotApplicable(Exception):
         """Keep the cause, by default that the case does not arise here."""
         self.cause: Cause = cause
         super().__init__(reason)
+
+
+def applies(holds: object, reason: str, *, cause: Cause = "not_here") -> None:
+    """Raise NotApplicable, for that reason, unless a check has what it is about."""
+    if not holds:
+        raise NotApplicable(reason, cause=cause)
 
 
 class Misshapen(Exception):

@@ -13,7 +13,6 @@ DEPTHS, DIGITS = (300, 600), 5000
 
 
 def _nested(levels: int) -> Json:
-    """Return lists within lists."""
     value: Json = []
     for _ in range(levels):
         value = [value]
@@ -46,13 +45,11 @@ class Alteration:
         return message | {name: self._inside(message[name])}
 
     def _inside(self, value: Json) -> Json:
-        """Return a value with one place in it altered."""
         if self._random.random() < 0.8 and value and isinstance(value, dict | list):  # noqa: PLR2004
             return self._member(value) if isinstance(value, dict) else self._item(value)
         return self._random.choice(NONSENSE)
 
     def _member(self, value: dict[str, Json]) -> Json:
-        """Return an object with one member lost, renamed or altered."""
         name = self._random.choice([*value])
         kept = {each: inner for each, inner in value.items() if each != name}
         match self._random.randrange(6):
@@ -63,7 +60,6 @@ class Alteration:
         return value | {name: self._inside(value[name])}
 
     def _item(self, value: list[Json]) -> Json:
-        """Return a list with one item lost or altered."""
         at = self._random.randrange(len(value))
         middle = [] if self._random.randrange(4) == 0 else [self._inside(value[at])]
         return [*value[:at], *middle, *value[at + 1 :]]

@@ -39,7 +39,6 @@ class Counting(Front):
         numbers = {b"%d" % at: name for at, name in enumerate(self._names, 1)}
 
         async def counted(event: dict[str, Any]) -> None:
-            """Send an event of ASGI on, with the number of its session."""
             await send(event | {"headers": self._changed(event.get("headers", ()), self._number)})
 
         headers = self._changed(scope["headers"], lambda own: numbers.get(own, own))
@@ -55,7 +54,6 @@ class Counting(Front):
     def _changed(
         headers: Sequence[tuple[bytes, bytes]], change: Callable[[bytes], bytes]
     ) -> Sequence[tuple[bytes, bytes]]:
-        """Return headers with the session's id changed."""
         return [
             (name, change(text) if name == SESSION.encode() else text) for name, text in headers
         ]
@@ -90,7 +88,6 @@ class Resuming(Front):
         is_stream, waiting = False, b""
 
         async def numbered(event: dict[str, Any]) -> None:
-            """Send an event of ASGI on; of a stream only whole server-sent events."""
             nonlocal is_stream, waiting
             if event["type"] == "http.response.start":
                 is_stream = dict(event["headers"]).get(b"content-type") == EVENTS.encode()

@@ -37,10 +37,9 @@ CAPPED = ("limits-11-at-default", "limits-15-at-11", "limits-9-at-10", "limits-9
 
 @pytest.fixture(scope="module", params=["go", "ts"])
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Return the command of the page's Go or TypeScript program, the former built first.
+    """Return the command of the page's Go or TypeScript program; its last part is its path.
 
-    Its last part is a path, beside which are the page's `texts.json`. The test is skipped if Go is
-    not installed.
+    The page's `texts.json` is beside it. The test is skipped if Go is not installed.
     """
     [text] = blocks(PAGE, request.param)
     source = tmp_path_factory.mktemp("program") / f"case.{request.param}"

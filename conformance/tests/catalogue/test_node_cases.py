@@ -34,10 +34,7 @@ def texts(tmp_path: Path) -> list[str]:
 def run_cases(
     *paths: Path, proxy: tuple[str, ...] = PROXY, texts: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """Run the JavaScript runner on these case files and a proxy, by default the reference.
-
-    Return the ended process; TimeoutExpired after 110 s.
-    """
+    """Run the JavaScript runner on these case files and a proxy; TimeoutExpired after 110 s."""
     return subprocess.run(
         [strangers.NODE, RUNNER, *paths, "--fixtures", fixtures_dir(), *texts, "--", *proxy],
         capture_output=True,
@@ -62,20 +59,14 @@ def path_of(case: Case) -> Path:
 
 
 def lines_with(done: subprocess.CompletedProcess[str], words: Iterable[str]) -> list[list[str]]:
-    """Return the printed lines whose first word is one of these, each as its parts.
-
-    The parts are the word, the case, the path and the observed value, if printed.
-    """
+    """Return the lines whose first word is one of these, each as word, case, path and value."""
     lines = [line.split(maxsplit=3) for line in done.stdout.splitlines()]
     return [line for line in lines if line[0] in set(words)]
 
 
 @pytest.mark.proof
 def test_cases_of_every_area_hold_when_they_are_run_from_javascript(texts: list[str]) -> None:
-    """From Node, two cases of each area on the reference are all ok or skipped; exit 0.
-
-    They are on more than one stage.
-    """
+    """From Node, two cases of each area on the reference are all ok or skipped; exit 0."""
     chosen = some_of_each_area()
 
     done = run_cases(*map(path_of, chosen), texts=texts)
@@ -134,10 +125,7 @@ def test_a_mutant_fails_where_it_is_wrong(
 
 
 def test_a_text_is_wrong_beyond_doubt_or_left_open() -> None:
-    """From Node without texts, a config lock with the user's remedy fails, as a mutant has it.
-
-    The mutant's right text for the user's lock is OPEN.
-    """
+    """From Node without texts, a config lock's plainly wrong text is FAIL, any other text OPEN."""
     [case] = (case for case in cases() if case.id == "remediation-both")
 
     done = run_cases(path_of(case), proxy=(*MUTANT, "config-text-says-toggle"))

@@ -40,10 +40,7 @@ def masked(text: str) -> str:
 
 
 def outcomes(corpus: str, *, fair: bool) -> dict[str, list[str]]:
-    """Return {judgement: texts} of the fair, or the unfair, texts of a corpus.
-
-    A judgement that no text gets is missing.
-    """
+    """Return {judgement: texts} of the fair, or the unfair, texts of a corpus."""
     by_outcome: dict[str, list[str]] = {}
     for row in texts(corpus):
         if row["fair"] is fair:
@@ -53,15 +50,10 @@ def outcomes(corpus: str, *, fair: bool) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_a_fair_text_is_never_convicted(corpus: str) -> None:
-    """No fair text of a corpus, one that fits its status, is convicted."""
-    assert outcomes(corpus, fair=True).get("convicted", []) == []
-
-
-@pytest.mark.parametrize("corpus", CORPORA)
-def test_an_unfair_text_is_never_taken_for_right(corpus: str) -> None:
-    """No unfair text of a corpus, one that does not fit its status, is said to convey it."""
-    assert outcomes(corpus, fair=False).get("conveys", []) == []
+@pytest.mark.parametrize(("fair", "never"), [(True, "convicted"), (False, "conveys")])
+def test_a_text_is_never_misjudged(corpus: str, never: str, *, fair: bool) -> None:
+    """No fair text of a corpus is convicted, and no unfair one is said to convey its status."""
+    assert outcomes(corpus, fair=fair).get(never, []) == []
 
 
 @pytest.mark.parametrize("corpus", CORPORA)

@@ -6,9 +6,8 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -298,45 +297,66 @@ def test_a_loader_that_changes_its_mind_is_not_judged(tmp_path: Path) -> None:
         laws.compared("status").conclude()
 
 
+class Played(GeneratedLoads):
+    """Fixed loads of which `found(law, load)` says, without making them, what a law finds wrong."""
+
+    found: Callable[[str, LoadCase], Sequence[Finding]]
+
+    def tried(self, law: str, examples: Sequence[LoadCase]) -> list[Tried[LoadCase]]:
+        """Return a trial of each load."""
+        return [self._of_law(law, example, self.found(law, example)) for example in examples]
+
+    def seen_again(self, law: str, example: LoadCase) -> list[Tried[LoadCase]]:
+        """Return two trials that are like the first one."""
+        return self.tried(law, [example] * 2)
+
+    def _of_law(self, law: str, example: LoadCase, findings: Sequence[Finding]) -> Tried[LoadCase]:
+        broken = tuple(clause for finding in findings for clause in finding.clauses)
+        held = [clause for clause in LAWS[law].clauses if clause not in broken]
+        found = {(finding.path, finding.clauses): finding for finding in findings}
+        return Tried(example=example, found=found, observed=Counter(held), broken=broken)
+
+    def written(self, law: str, tried: Tried[LoadCase], *, in_time: bool) -> list[str]:
+        """Write nothing."""
+        del law, tried, in_time
+        return []
+
+    def expect_control(self) -> None:
+        """Do nothing, as if a server was available."""
+
+
+def played(
+    folder: Path, law: str, found: Callable[[str, LoadCase], Sequence[Finding]]
+) -> Comparison:
+    """Return what a law comes to on the fixed loads of a run."""
+    target = embedded_target(changed("as-it-is"))
+    loads = Loads(target.loader, folder)
+    examples = Played(loads, Declared(reads=Reads()), examples=0, seed=0, out=folder)
+    examples.found = found
+    laws = Laws(examples)
+    try:
+        return laws.compared(law)
+    finally:
+        laws.close()
+        loads.close()
+        target.close()
+
+
 @pytest.mark.parametrize(("lapses", "is_open"), [(1, False), (2, True), (5, True)])
 def test_one_breach_that_does_not_come_again_is_a_lapse_and_two_are_not(
     lapses: int, tmp_path: Path, *, is_open: bool
 ) -> None:
     """Of loads, a breach that no repetition shows leaves its clause observed, two leave it open."""
-    clauses = ("T1.timeout",)
-    finding = Finding(path="status", clauses=clauses, allowed="transient", observed="denied")
+    finding = Finding(
+        path="status", clauses=("T1.timeout",), allowed="transient", observed="denied"
+    )
+    left = [finding] * lapses
 
-    class Lapsing(GeneratedLoads):
-        """Loads of which some break a law, and none again when it is repeated."""
-
-        def tried_on_all(self, law: str) -> list[Tried[LoadCase]]:
-            """Return a trial of each load, of which the first ones break the law."""
-            steady = self.seen_again(law, self._cases[0])[0]
-            broken = replace(steady, found={("status", clauses): finding}, broken=clauses)
-            return [
-                replace(broken if number < lapses else steady, example=case)
-                for number, case in enumerate(self._cases)
-            ]
-
-        def seen_again(self, law: str, example: LoadCase) -> list[Tried[LoadCase]]:
-            """Return two trials in which the law holds."""
-            del law
-            return [Tried(example=example, found={}, observed=Counter(clauses), broken=())] * 2
-
-        def expect_control(self) -> None:
-            """Do nothing, as if a server was available."""
-
-    loads = Loads(embedded_target(changed("as-it-is")).loader, tmp_path)
-    laws = Laws(Lapsing(loads, Declared(reads=Reads()), examples=0, seed=0, out=tmp_path))
-    try:
-        compared = laws.compared("status")
-    finally:
-        laws.close()
-        loads.close()
+    compared = played(tmp_path, "status", lambda _, __: [left.pop()] if left else [])
 
     assert compared.findings == []
-    assert [left.clauses for left in compared.open] == ([clauses] if is_open else [])
-    assert bool(compared.observed) is not is_open
+    assert [each.clauses for each in compared.open] == ([finding.clauses] if is_open else [])
+    assert ("T1.timeout" in compared.observed) is not is_open
 
 
 @pytest.mark.parametrize("isolates", [True, False])
@@ -347,40 +367,16 @@ def test_attempts_that_only_other_servers_change_are_blamed_on_isolation_if_it_i
 
     Else its clause is open, as the breach of I1.isolated explains it.
     """
-    clauses: tuple[str, ...] = ("T1.retried",)
-    finding = Finding(path="attempts", clauses=clauses, allowed=2, observed=1)
+    finding = Finding(path="attempts", clauses=("T1.retried",), allowed=2, observed=1)
 
-    class Swayed(GeneratedLoads):
-        """Loads of several servers break the law of attempts and, maybe, that of isolation."""
+    def found(law: str, example: LoadCase) -> list[Finding]:
+        is_swayed = len(example.given.servers) > 1 and not (isolates and law == "isolation")
+        return [finding] if is_swayed else []
 
-        def tried(self, law: str, examples: Sequence[LoadCase]) -> list[Tried[LoadCase]]:
-            """Return a trial of each load, without making it."""
-            return [self._of_law(law, example) for example in examples]
-
-        def seen_again(self, law: str, example: LoadCase) -> list[Tried[LoadCase]]:
-            """Return two trials that are like the first one."""
-            return [self._of_law(law, example)] * 2
-
-        def _of_law(self, law: str, example: LoadCase) -> Tried[LoadCase]:
-            breaks = len(example.given.servers) > 1 and not (isolates and law == "isolation")
-            found = {("attempts", clauses): finding} if breaks else {}
-            return Tried(example=example, found=found, observed=Counter(), broken=clauses[:breaks])
-
-        def written(self, law: str, tried: Tried[LoadCase], *, in_time: bool) -> list[str]:
-            """Write nothing."""
-            del law, tried, in_time
-            return []
-
-    loads = Loads(embedded_target(changed("as-it-is")).loader, tmp_path)
-    laws = Laws(Swayed(loads, Declared(reads=Reads()), examples=0, seed=0, out=tmp_path))
-    try:
-        compared = laws.compared("attempts")
-    finally:
-        laws.close()
-        loads.close()
+    compared = played(tmp_path, "attempts", found)
 
     assert compared.findings == ([finding] if isolates else [])
-    assert [left.clauses for left in compared.open] == ([] if isolates else [clauses])
+    assert [each.clauses for each in compared.open] == ([] if isolates else [finding.clauses])
 
 
 def test_a_check_cites_what_its_law_can_convict_of() -> None:

@@ -112,6 +112,7 @@ def test_any_two_capabilities_are_left_out_together() -> None:
     assert [p for p in combinations(OTHERS, 2) if all(can.intersection(p) for can in most)] == []
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.proof(parts=15)
 @pytest.mark.parametrize("name", DECLARED)
 def test_a_target_of_fewer_capabilities_can_be_conformant(name: str, tmp_path: Path) -> None:

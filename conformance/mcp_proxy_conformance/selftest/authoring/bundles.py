@@ -15,8 +15,7 @@ SUFFIX = ".schema.json"
 def bundled(name: str) -> dict[str, Any]:
     """Return a schema by name, each of its `$defs` that has an `$id` replaced by its own file's.
 
-    The copies are bundled likewise and lose their `$schema`. Texts that no config lock may have
-    are as in `convicting.json`. No file is written.
+    The copies lose their `$schema`; texts that no config lock may have are of `convicting.json`.
     """
     path = schemas_dir() / f"{name}{SUFFIX}"
     schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

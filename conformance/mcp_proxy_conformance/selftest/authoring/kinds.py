@@ -53,6 +53,12 @@ STAGE = Kind("stage", "stage", "stages/*.json", frozenset({"servers", "steps"}),
 WORDS = Kind(
     "table of words", "remediation-words", "remediation/words.json", frozenset({"harmless"})
 )
+CONVICTING = Kind(
+    "list of convicting texts",
+    "remediation-convicting",
+    "remediation/convicting.json",
+    frozenset({"told"}),
+)
 REQUIREMENTS = Kind(
     "catalogue", "requirement", "requirements/*.toml", frozenset({"requirement"}), Catalogue
 )
@@ -84,6 +90,7 @@ KINDS = (
     RELAY_CASE,
     STAGE,
     WORDS,
+    CONVICTING,
     REQUIREMENTS,
     INTERPRETATIONS,
     PROOFS,

@@ -25,7 +25,6 @@ def _all_when(condition: Callable[[Outcome], bool], status: Status) -> Together:
     """
 
     def change(outcomes: list[Outcome]) -> list[Outcome]:
-        """Return the outcomes, the available ones as failed if any meets the condition."""
         if not any(map(condition, outcomes)):
             return outcomes
         return [failed(o, status) if o.status == "available" else o for o in outcomes]
@@ -34,7 +33,6 @@ def _all_when(condition: Callable[[Outcome], bool], status: Status) -> Together:
 
 
 def _neighbour(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes; a server right after a transient one is transient, whatever it was."""
     return outcomes[:1] + [
         failed(outcome, "transient") if last.status == "transient" else outcome
         for last, outcome in pairwise(outcomes)
@@ -42,7 +40,6 @@ def _neighbour(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _first_class(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes; every failure has the status of the first one."""
     status = None
     changed = []
     for outcome in outcomes:
@@ -54,7 +51,6 @@ def _first_class(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _first_denial(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes; every failure after a denial is reported as a denial."""
     denied, changed = False, []
     for outcome in outcomes:
         lost = denied and outcome.status != "available"
@@ -64,7 +60,6 @@ def _first_denial(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _after_permanent(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes; all servers after a permanent one are permanent, even available ones."""
     stopped, changed = False, []
     for outcome in outcomes:
         changed.append(failed(outcome, "permanent") if stopped else outcome)
@@ -73,12 +68,10 @@ def _after_permanent(outcomes: list[Outcome]) -> list[Outcome]:
 
 
 def _the_last(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes; if the last server failed, it is transient."""
     return [failed(o, "transient") if o is outcomes[-1] and o.error else o for o in outcomes]
 
 
 def _a_few(outcomes: list[Outcome]) -> list[Outcome]:
-    """Return the outcomes; every server beyond the first six is transient."""
     return [*outcomes[:FEW], *(failed(outcome, "transient") for outcome in outcomes[FEW:])]
 
 
@@ -104,15 +97,13 @@ async def _until_one_fails(loads: Loads) -> list[Outcome]:
     """
     tasks = [asyncio.ensure_future(run()) for run in loads]
     await asyncio.sleep(0)
-    if not any(task.done() for task in tasks):
-        for ended in asyncio.as_completed(tasks):
-            if (outcome := await ended).status == "available":
-                continue
+    for ended in [] if any(task.done() for task in tasks) else asyncio.as_completed(tasks):
+        if (outcome := await ended).status != "available":
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             return [outcome]
-    return list(await asyncio.gather(*tasks))
+    return await asyncio.gather(*tasks)
 
 
 def _failure_of_all(answer: Json, request: Json) -> Json:
@@ -134,7 +125,6 @@ def _breaker(key: Callable[[Connection], str]) -> Fresh:
         lost: set[str] = set()
 
         async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-            """Attempt and note a failure's key; raise Signal `reset` if the key is noted."""
             if key(connection) in lost:
                 raise Signal("reset")
             try:
@@ -168,7 +158,6 @@ def _one_by_origin() -> Attempt:
     """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt an origin's first server as usual; else return its tools and a new session."""
         lock, listed = kept.setdefault(_origin(connection), (asyncio.Lock(), []))
         async with lock:
             if not listed:
@@ -189,10 +178,6 @@ def _few_places() -> Attempt:
     places = asyncio.Semaphore(4)
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Wait for a free place for half of the server's timeout, then attempt as usual.
-
-        Without a place, raise Signal `timeout`, and send nothing.
-        """
         try:
             async with asyncio.timeout(connection.timeout / 2):
                 await places.acquire()
@@ -223,17 +208,14 @@ class _OneSession(HttpSession):
     last: ClassVar[dict[str, str]] = {}
 
     def __init__(self, connection: Connection) -> None:
-        """Make the session, whose client sends and learns the session id that all servers share."""
         super().__init__(connection)
         self._http.event_hooks = {"request": [self._add], "response": [self._learn]}
 
     async def _add(self, request: httpx2.Request) -> None:
-        """Replace a request's session id, if it has one, by the last that any server handed out."""
         if "mcp-session-id" in request.headers:
             request.headers["mcp-session-id"] = self.last["id"]
 
     async def _learn(self, answer: httpx2.Response) -> None:
-        """Keep the session id of a response, if it has one, for later requests to any server."""
         if session_id := answer.headers.get("mcp-session-id"):
             self.last["id"] = session_id
 

@@ -21,7 +21,6 @@ class _Following(HttpSession):
     """A session that follows redirects."""
 
     def __init__(self, connection: Connection) -> None:
-        """Make the session, whose client follows redirects."""
         super().__init__(connection)
         self._http.follow_redirects = True
 
@@ -30,7 +29,6 @@ class _StreamsFirst(HttpSession):
     """A session whose Accept header prefers event streams."""
 
     def __init__(self, connection: Connection) -> None:
-        """Make the session, whose Accept header prefers event streams to JSON."""
         super().__init__(connection)
         self._headers["accept"] = "text/event-stream, application/json;q=0.5"
 
@@ -39,7 +37,6 @@ class _OneByOne(HttpSession):
     """A session that makes a new connection for each request."""
 
     def __init__(self, connection: Connection) -> None:
-        """Make the session, whose requests ask for the connection to be closed."""
         super().__init__(connection)
         self._headers["connection"] = "close"
 
@@ -74,18 +71,15 @@ class _Counting(httpx2.AsyncByteStream):
     """A response body that counts its bytes as they arrive."""
 
     def __init__(self, body: Any) -> None:
-        """Wrap a body; no byte is counted yet."""
         self._body = body
         self.size = 0
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        """Yield the chunks of the wrapped body, adding up their bytes in `size`."""
         async for chunk in self._body:
             self.size += len(chunk)
             yield chunk
 
     async def aclose(self) -> None:
-        """Close the wrapped body."""
         await self._body.aclose()
 
 
@@ -93,13 +87,11 @@ class _TakesUp(HttpSession):
     """A session that sends a GET, as if to resume it, when a stream ended without a byte."""
 
     def __init__(self, connection: Connection) -> None:
-        """Make the session, whose client counts the bytes of streams."""
         super().__init__(connection)
         self._http.event_hooks["response"] = [self._count]
         self._body: _Counting | None = None
 
     async def _count(self, answer: httpx2.Response) -> None:
-        """Count the bytes of the response's body if it is an event stream."""
         streams = answer.headers.get("content-type") == "text/event-stream"
         self._body = _Counting(answer.stream) if streams else None
         answer.stream = self._body or answer.stream
@@ -125,13 +117,11 @@ class _NoticesHangUp(HttpSession):
     """A session for which a denial is transient if the server then hangs up, within 20 ms."""
 
     def __init__(self, connection: Connection) -> None:
-        """Make the session, whose client keeps each response's network stream."""
         super().__init__(connection)
         self._http.event_hooks["response"] = [self._keep]
         self._stream: Any = None
 
     async def _keep(self, answer: httpx2.Response) -> None:
-        """Keep the response's network stream, on which a hang-up of the server is seen."""
         self._stream = answer.extensions.get("network_stream")
 
     async def _exchange(self, message: Json) -> Json:
@@ -159,19 +149,16 @@ class _Adorned(HttpSession):
     """A session that sends the session id kept for its origin, and keeps new ones."""
 
     def __init__(self, connection: Connection, kept: dict[str, str]) -> None:
-        """Make the session; `kept` maps origins to session ids, and is shared."""
         super().__init__(connection)
         self._kept = kept
         self._origin = urlsplit(self._url).netloc
         self._http.event_hooks = {"request": [self._add], "response": [self._learn]}
 
     async def _add(self, request: httpx2.Request) -> None:
-        """Add the origin's kept session id to a request that has none."""
         if self._origin in self._kept:
             request.headers.setdefault("mcp-session-id", self._kept[self._origin])
 
     async def _learn(self, answer: httpx2.Response) -> None:
-        """Keep the session id of a response, if it has one, for its origin."""
         if session_id := answer.headers.get("mcp-session-id"):
             self._kept[self._origin] = session_id
 
@@ -186,7 +173,6 @@ def _shared_sessions() -> Attempt:
     adorned = over(lambda connection: _Adorned(connection, kept))
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Load a server with its origin's session id, while no other of that origin loads."""
         async with locks.setdefault(urlsplit(connection.url or "").netloc, asyncio.Lock()):
             return await adorned(connection, connect)
 
@@ -198,7 +184,6 @@ def _shared_cookies() -> Attempt:
     jar = httpx2.Cookies()
 
     def make(connection: Connection) -> Session:
-        """Return an HTTP session that uses the shared jar."""
         session = HttpSession(connection)
         session._http._cookies = jar  # noqa: SLF001 - one jar for all clients
         return session

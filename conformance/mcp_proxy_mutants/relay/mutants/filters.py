@@ -17,7 +17,6 @@ def filtering(*, pages: bool = True, first: bool = True, calls: bool = True) -> 
     hiding = by_message(down=listed(lambda tool: None if tool["name"] in FILTERED else tool))
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Refuse a call of a filtered tool; else forward the request, and change a list."""
         params = sent.message.get("params") or {}
         if sent.message.get("method") == "tools/call" and params.get("name") in FILTERED and calls:
             error = {"code": Number("-32602"), "message": "Unknown tool"}

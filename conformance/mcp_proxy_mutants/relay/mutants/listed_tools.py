@@ -17,18 +17,15 @@ FETCH_S = 2.0
 
 
 def _fewer_letters(tool: dict[str, Json]) -> Json:
-    """Return a tool whose name has letters, digits and underscores alone; None for another."""
     return tool if str(tool["name"]).replace("_", "a").isalnum() else None
 
 
 def _last_left_out(result: dict[str, Json]) -> Json:
-    """Return a page without its last tool, if it is the last one."""
     tools = result.get("tools", [])
     return result if result.get("nextCursor") else result | {"tools": tools[:-1]}
 
 
 def _first_again(result: dict[str, Json]) -> Json:
-    """Return a page with its first tool at its end too."""
     tools = result.get("tools", [])
     return result | {"tools": tools + tools[:1]}
 
@@ -38,11 +35,9 @@ def _overlapping() -> Around:
     last: list[Json] = []
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Put the last tool of the page before in front of a page that a cursor led to."""
         paged = (asked.get("params") or {}).get("cursor") is not None
 
         def page(result: dict[str, Json]) -> Json:
-            """Change the page, and note its last tool."""
             tools = result.get("tools", [])
             changed = last + tools if paged else tools
             last[:] = tools[-1:]
@@ -54,10 +49,7 @@ def _overlapping() -> Around:
 
 
 def _cursor(change: Callable[[str], str]) -> Up:
-    """Return a filter that changes the cursors of lists of tools on their way up."""
-
     def up(message: dict[str, Json]) -> Json:
-        """Change the cursor, if there is one."""
         params = message.get("params") or {}
         if message.get("method") != "tools/list" or not is_text(params.get("cursor")):
             return message
@@ -92,7 +84,6 @@ def joins(goes_on: Callable[[Json], bool]) -> Around:
     """Return a filter that joins pages of tools into one, while `goes_on` holds of a result."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request; answer one for tools by all pages as one."""
         if sent.message.get("method") != "tools/list":
             return await forward(sent)
         return await _all_pages(sent, forward, goes_on)
@@ -107,7 +98,6 @@ def _circle(again: Callable[[dict[str, Json]], str]) -> Around:
     """
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Give a page without a cursor one that `again` makes."""
         params = asked.get("params") or {}
         return answered(
             "tools/list",
@@ -115,7 +105,6 @@ def _circle(again: Callable[[dict[str, Json]], str]) -> Around:
         )(message, asked)
 
     def up(message: dict[str, Json]) -> Json:
-        """Ask for the first page, if the cursor is the filter's own."""
         params = message.get("params") or {}
         own = str(params.get("cursor", "")).startswith("relay-")
         return message | {"params": without(params, "cursor")} if own else message
@@ -124,7 +113,6 @@ def _circle(again: Callable[[dict[str, Json]], str]) -> Around:
 
 
 def _cursor_lost(result: dict[str, Json]) -> Json:
-    """Return a page without its cursor, if that is empty."""
     return result if result.get("nextCursor") else without(result, "nextCursor")
 
 
@@ -149,7 +137,6 @@ def _strict(schema: Json) -> Json:
 
 
 def _integers(schema: Json) -> Json:
-    """Return a schema of type number as one of type integer; any other value as it is."""
     if isinstance(schema, dict) and schema.get("type") == "number":
         return schema | {"type": "integer"}
     return schema
@@ -170,13 +157,11 @@ def _fetching(method: str) -> Around:
     urls: set[str] = set()
 
     def note(schema: Json) -> Json:
-        """Note the URL of a $ref."""
         if isinstance(schema, dict) and str(schema.get("$ref", "")).startswith("http"):
             urls.add(schema["$ref"].partition("#")[0])
         return schema
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request; look for references in the answer, and request them if it is time."""
         got = await forward(sent)
         asked = sent.message.get("method")
         if asked == "tools/list":
@@ -198,7 +183,6 @@ def _cached(most: int) -> Around:
     used = [0]
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer from the kept page; pages after the first are asked for."""
         message = sent.message
         if message.get("method") != "tools/list" or (message.get("params") or {}).get("cursor"):
             return await forward(sent)
@@ -220,7 +204,6 @@ def _silent(streams: str) -> Around:
     """
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Return None for a notification of changed tools on such a stream, else the message."""
         changed = message.get("method") == "notifications/tools/list_changed"
         there = streams == "all" or (streams == "own") != bool(asked)
         return None if changed and there else message
@@ -229,7 +212,6 @@ def _silent(streams: str) -> Around:
 
 
 def _read_only(annotations: Json) -> Json:
-    """Return annotations that say of every tool that it only reads."""
     return annotations | {"readOnlyHint": True}
 
 

@@ -14,7 +14,6 @@ CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
 def _prefixed() -> Around:
-    """Return a filter that lists every tool with a prefix, and calls it without."""
     return by_message(
         called(lambda params: params | {"name": str(params.get("name")).removeprefix(PREFIX)}),
         listed(lambda tool: tool | {"name": f"{PREFIX}{tool['name']}"}),
@@ -22,7 +21,6 @@ def _prefixed() -> Around:
 
 
 def _no_news(result: dict[str, Json]) -> Json:
-    """Return the result of a handshake that does not promise notifications of changed tools."""
     offered = result.get("capabilities", {})
     if "tools" not in offered:
         return result
@@ -34,7 +32,6 @@ def _quiet() -> Around:
     """Return a filter that promises no notifications of changed tools, and leaves them out."""
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Change the handshake, discovery and agreements; leave changes of the tools out."""
         if message.get("method") == "notifications/tools/list_changed":
             return None
         if message.get("method") == "notifications/subscriptions/acknowledged":
@@ -49,7 +46,6 @@ def _quiet() -> Around:
 
 
 def _promise_nothing(result: dict[str, Json]) -> Json:
-    """Return the result of a handshake that promises no notification, no log, no subscription."""
     offered = {
         name: without(offer, "listChanged", "subscribe")
         for name, offer in result.get("capabilities", {}).items()
@@ -65,7 +61,6 @@ def _silent() -> Around:
     """
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Leave notifications out; change the handshake; refuse levels and subscriptions."""
         if "method" in message and "id" not in message:
             return None
         if asked.get("method") in ("logging/setLevel", "resources/subscribe"):
@@ -77,7 +72,6 @@ def _silent() -> Around:
 
 
 def _declaring_nothing(message: dict[str, Json]) -> Json:
-    """Return a message; no capabilities of the client are declared, in whichever era."""
     params = message.get("params") or {}
     if message.get("method") == "initialize":
         return message | {"params": params | {"capabilities": {}}}

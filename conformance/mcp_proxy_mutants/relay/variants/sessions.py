@@ -19,7 +19,6 @@ WAITS_S = 40.0
 
 
 def _own(sent: Sequence[Numbered], last: int, session: str) -> Sequence[Numbered]:
-    """Return the later events of the same stream, if it is of the client that asks."""
     stream = sent[last].stream
     later = [each for each in sent[last + 1 :] if each.stream == stream]
     return later if sent[last].session == session else []
@@ -30,7 +29,6 @@ def _asked_by_giver() -> Around:
     given: dict[str, tuple[str | None, Json]] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Ask for a page in the session in which its cursor was given."""
         message, own = sent.message, sent.session
         if message.get("method") != "tools/list":
             return await forward(sent)
@@ -55,7 +53,6 @@ def _fetched_ahead() -> Around:
     numbers = count(1)
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer a page from memory, or fetch the pages after the first."""
         message = sent.message
         cursor = (message.get("params") or {}).get("cursor")
         if message.get("method") != "tools/list":
@@ -88,7 +85,6 @@ def _patient() -> Around:
     """Return a filter that waits on for the answer to a call that the upstream was working on."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request; if the answer to a call of that kind is lost, wait 40 s first."""
         try:
             return await forward(sent)
         except Unreachable:
@@ -104,7 +100,6 @@ def _showing_and_keeping() -> Around:
     kept, shown = shared_answers(("resources/read",), "authorization"), forwards_credentials()
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer from what is kept, else forward with the token."""
         return await kept(sent, lambda each: shown(each, forward))
 
     return around

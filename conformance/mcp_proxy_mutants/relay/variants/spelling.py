@@ -33,12 +33,10 @@ LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "e
 
 
 def _sorted(value: Json) -> Json:
-    """Return an object with its members by name; any other value as it is."""
     return dict(sorted(value.items())) if isinstance(value, dict) else value
 
 
 def _ordered() -> Around:
-    """Return a filter that writes the members of every object of every message by name."""
     return by_message(lambda message: mapped(message, _sorted),
                       lambda message, _: mapped(message, _sorted))  # fmt: skip
 
@@ -63,7 +61,6 @@ def _nearest(value: Json) -> Json:
 
 
 def _noted(value: dict[str, Any]) -> Json:
-    """Return an object with a note of the relay's own in its `_meta`."""
     return value | {"_meta": (value.get("_meta") or {}) | NOTE}
 
 
@@ -71,7 +68,6 @@ def _annotated() -> Around:
     """Return a filter that adds a note in `_meta` to every result, both ways, and listed tool."""
 
     def noted(message: dict[str, Json]) -> Json:
-        """Add the note to the result of an answer."""
         result = message.get("result")
         return message | {"result": _noted(result)} if isinstance(result, dict) else message
 
@@ -79,7 +75,6 @@ def _annotated() -> Around:
 
 
 def _introduced(result: dict[str, Json]) -> Json:
-    """Return the result of a handshake with the relay's own instructions before the upstream's."""
     return result | {"instructions": OWN + str(result.get("instructions", ""))}
 
 
@@ -88,7 +83,6 @@ def _wrapped_cursors() -> Around:
     mark = "relay:"
 
     def up(message: dict[str, Json]) -> Json:
-        """Unwrap the cursor; one that is not the relay's is left as it is."""
         params = message.get("params") or {}
         if message.get("method") != "tools/list" or "cursor" not in params:
             return message
@@ -105,10 +99,7 @@ def _wrapped_cursors() -> Around:
 
 
 def _as_tool_error() -> Around:
-    """Return a filter that turns JSON-RPC errors of calls into results that say isError."""
-
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Turn an error into a result."""
         if asked.get("method") != "tools/call" or "error" not in message:
             return message
         text = {"type": "text", "text": str(message["error"]["message"])}
@@ -150,7 +141,6 @@ def _one_level() -> Around:
     latest = ["debug"]
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Keep a level that is set and accepted; leave log messages below it out of streams."""
         message = sent.message
         if message.get("method") == "logging/setLevel":
             params = message["params"]
@@ -164,7 +154,6 @@ def _one_level() -> Around:
         return replace(got, events=changed_events(got.events, down, {}))
 
     def down(message: dict[str, Json], _: dict[str, Json]) -> Json:
-        """Return None for a log message below the kept level, else the message."""
         if message.get("method") != "notifications/message":
             return message
         level = message["params"]["level"]
@@ -199,7 +188,6 @@ def _derived(result: dict[str, Json]) -> dict[str, Json]:
 
 
 def _without_empty_marks(value: Json) -> Json:
-    """Return an object without a mark for headers that is empty; any other value as it is."""
     is_faulty = isinstance(value, dict) and value.get("x-mcp-header") == ""
     return without(value, "x-mcp-header") if is_faulty else value
 
