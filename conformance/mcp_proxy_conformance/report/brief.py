@@ -54,7 +54,6 @@ def render(report: Report) -> str:
 
 
 def _without(names: tuple[str, ...], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object without those of the named members that are empty."""
     return {name: value for name, value in row.items() if value or name not in names}
 
 
@@ -130,7 +129,6 @@ def _cut(message: ReportedMessage, row: ShownMessage) -> ReportedMessage:
 
 
 def _lines(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a JSON object in lines: each member, and each item of its lists and objects."""
     before = "{\n"
     for name, value in document.items():
         yield f"{before}{_json(name)}: {_items(value)}"
@@ -139,7 +137,6 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _items(value: Any) -> str:
-    """Return a value as JSON; a list or object has a line for each item."""
     if isinstance(value, list) and value:
         return "[\n" + ",\n".join(map(_json, value)) + "\n]"
     if isinstance(value, dict) and value:
@@ -149,5 +146,4 @@ def _items(value: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """Return a value as JSON on one line, without needless spaces."""
     return json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")

@@ -68,7 +68,6 @@ def wrong(clauses: tuple[str, ...]) -> str:
 
 
 def _joined(head: str, places: list[str]) -> list[str]:
-    """Return the places as lines, `head` and ": " before the first; empty ones are left out."""
     first = ": ".join(filter(None, (head, *places[:1])))
     return [line for line in (first, *places[1:]) if line]
 
@@ -96,7 +95,6 @@ def _place(finding: Finding) -> str:
 
 
 def _placed(value: Any) -> Any:
-    """Return the value with "absent", alone or as an item of lists, replaced by "not listed"."""
     if isinstance(value, list):
         return [_placed(inner) for inner in value]
     return NOT_LISTED if value == "absent" else value
@@ -228,7 +226,6 @@ def _short(value: Any) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Whether a text is a JSON object or array on one line, not empty."""
     try:
         return text[:1] in ("{", "[") and "\n" not in text and bool(json.loads(text))
     except (ValueError, RecursionError):
@@ -236,5 +233,4 @@ def _is_json(text: str) -> bool:
 
 
 def _cut(text: str) -> str:
-    """Return the text; over 240 characters it is cut, with its length added."""
     return text if len(text) <= WIDTH else f"{text[:WIDTH]}... ({len(text)} characters)"

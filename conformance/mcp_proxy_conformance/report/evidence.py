@@ -72,7 +72,6 @@ def read(result: Result) -> Evidence:
 
 
 def _facts(ungrouped: Iterable[Difference]) -> Iterator[Fact]:
-    """Yield a Fact for each distinct (observed, allowed) pair, with all its places, in order."""
     groups: dict[tuple[str, str], list[str]] = {}
     for difference in ungrouped:
         groups.setdefault((difference.observed, difference.allowed), []).append(difference.path)

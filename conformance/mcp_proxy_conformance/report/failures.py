@@ -131,19 +131,16 @@ def _evidence(result: Result, path: Path) -> list[Line]:
 
 
 def _page(path: Path) -> str:
-    """Return the command that renders the whole report as HTML."""
     return f"mcp-proxy-conformance report {path} --format html"
 
 
 def _message(place: str, message: ReportedMessage) -> list[Line]:
-    """Return two lines on a message: arrow, edge, peer, note, place; and its body, cut at 300."""
     arrow = "->" if message.direction == "sent" else "<-"
     head = f"    {arrow} {message.edge} {message.peer} {message.note} ({place})"
     return [Line(head), Line(f"       {short(message.body, BODY)}")]
 
 
 def _brief(result: Result) -> list[Line]:
-    """Return lines with a failure's name and stage, and at most two of its reason."""
     return [Line(f"  {result.name} on {result.stage}"), *indented(result.reason, 4, 2)]
 
 

@@ -63,7 +63,6 @@ def quoted(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether the text has no control characters or line breaks, so that it shows as it is."""
     return inert(text) == text and "\n" not in text and "\t" not in text
 
 
@@ -267,7 +266,6 @@ def lasted(report: Report) -> str:
 
 
 def _is_request(message: ReportedMessage) -> bool:
-    """Whether the suite's client sent the message over HTTP, with a body."""
     sent = message.edge == "client" and message.direction == "sent"
     return sent and bool(message.body) and bool(message.headers)
 

@@ -109,7 +109,6 @@ class _Twice(ValueError):
 
 
 def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of a JSON object as a dict; raise _Twice if a name is twice."""
     unique = dict(members)
     if len(unique) < len(members):
         names = [name for name, _ in members]
@@ -119,7 +118,6 @@ def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _contradiction(report: Report) -> str:
-    """Return how the exit code contradicts required clauses or completeness; else ""."""
     firm = [clause for clause in report.clauses if clause.level == "required"]
     failed = [clause.id for clause in firm if clause.verdict == "fail"]
     unsettled = [clause.id for clause in firm if clause.verdict in ("inconclusive", "error")]

@@ -203,7 +203,6 @@ class Started:
             raise AdapterError("the target was closed while it started")
 
     def _open(self, upstream: UpstreamServer) -> None:
-        """Begin to serve an upstream server; AdapterError if its address cannot be bound."""
         try:
             self.upstreams.add(upstream)
         except OSError as error:
@@ -289,7 +288,6 @@ class Started:
         return Known(self.tools)
 
     def _stdio(self) -> StdioClient:
-        """Return a new client over stdio; raises Unsupported for a target without stdio."""
         if self.access.stdio is None:
             raise Unsupported("stdio")
         env = self.access.stdio_env
@@ -472,7 +470,6 @@ class Started:
 
 
 def _upstream_tool(tool: Tool) -> UpstreamTool:
-    """Return a world's tool as a scripted server lists it, without its locks."""
     return UpstreamTool(
         name=tool.name,
         description=tool.description,

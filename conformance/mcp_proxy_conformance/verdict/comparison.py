@@ -350,7 +350,6 @@ MOST_ABOUT = 12
 
 
 def _names(value: Any, states: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """Return the names of `states` among a value and its items at any depth, keys included."""
     if isinstance(value, Mapping):
         return {name for pair in value.items() for side in pair for name in _names(side, states)}
     if isinstance(value, (list, tuple, set, frozenset)) and not hasattr(value, "_fields"):

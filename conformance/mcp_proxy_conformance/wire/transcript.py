@@ -42,7 +42,6 @@ class Spool:
             return self._kept[digest]
 
     def _opened(self) -> IO[bytes]:
-        """Return a new temporary file, which is closed when this spool is garbage."""
         file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with its last reference
         weakref.finalize(self, file.close)
         return file

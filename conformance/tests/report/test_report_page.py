@@ -196,12 +196,12 @@ def test_a_call_that_reached_an_upstream_is_shown_with_its_way() -> None:
 
 
 def test_of_many_messages_the_guilty_and_the_last_are_shown() -> None:
-    """Of a hundred messages eight are shown, the finding's and the last among them.
+    """Of a hundred messages eight are shown, those of the finding and the last among them.
 
     The others are counted.
     """
     many = [message_of("received", f'"word {number}"') for number in range(100)]
-    findings = [finding('word 7"', None, "x")]
+    findings = [finding('word 7"', None, "x") | {"messages": ["crowd/8"]}]
     words = Page(html.render(typed(failing_report(*many, findings=findings)))).words
 
     assert "100 messages, in order; look at number 8 first" in words

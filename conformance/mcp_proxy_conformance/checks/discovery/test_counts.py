@@ -298,10 +298,6 @@ def _other_views(bench: Bench) -> dict[str, Bench]:
 
 
 def _lists(view: Bench) -> bool:
-    """Whether the listing shows this view any server; false if its answer cannot be read.
-
-    An agent may be refused the listing.
-    """
     try:
         return bool(view.list().servers)
     except Misshapen:
@@ -343,7 +339,6 @@ def _counted(bench: Bench, servers: tuple[str, ...]) -> tuple[dict[str, Any], di
 
 
 def _blocks(bench: Bench) -> dict[str, dict[str, Any]]:
-    """Map each server that can be judged (`judged`) to its counts block; inconclusive if none."""
     entries = bench.list().servers
     blocks = {n: counts for n in judged(bench) if n in entries and (counts := block(entries[n]))}
     bench.require(blocks, "no server that can be judged has a counts block")
@@ -351,14 +346,12 @@ def _blocks(bench: Bench) -> dict[str, dict[str, Any]]:
 
 
 def _quarantined(bench: Bench) -> set[str]:
-    """Return the servers with tools that a proven quarantine alone locks; inconclusive if none."""
     servers = {key.server for key in bench.locked(quarantined=True)}
     bench.require(servers, "no call of a quarantined server's tool was refused")
     return servers
 
 
 def _locked_named_in(bench: Bench, server: str, part: Any) -> list[str]:
-    """Return the server's locked tools whose names occur in `part`, a JSON value of its entry."""
     text = json.dumps(part, ensure_ascii=False)
     locked = [key for key, state in bench.states.items() if not state.callable]
     return [key.tool for key in locked if key.server == server and key.tool in text]

@@ -274,7 +274,6 @@ def _without_numbers(exact: Exact) -> Exact:
 
 
 def _numbers(node: Node) -> Iterator[Span]:
-    """Yield the span of every number in a JSON tree, at any depth."""
     if node.kind == "number":
         yield node.span
     for _, inner in children(node):

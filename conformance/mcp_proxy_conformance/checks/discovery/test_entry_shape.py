@@ -178,7 +178,6 @@ def test_a_description_of_many_lines_is_the_same_when_locked(bench: Bench) -> No
 
 
 def _vouched(bench: Bench) -> tuple[ToolKey, ...]:
-    """Return the tools whose text nobody withholds: locked by config alone or by the user alone."""
     return (*bench.locked(config=True), *bench.locked(user=True))
 
 
@@ -193,7 +192,6 @@ def _expect_config(bench: Bench, keys: Collection[ToolKey]) -> None:
 
 
 def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
-    """Group (place, value) pairs: the distinct values of each place, in the order they come."""
     values: dict[Place, list[Any]] = {}
     for place, value in facts:
         listed = values.setdefault(place, [])
@@ -238,12 +236,10 @@ def _form(entry: Entry) -> str:
 
 
 def _spelled(form: str, key: ToolKey) -> str:
-    """Return a tool's name in a form with `{tool}` and `{server}`, as `_form` returns it."""
     return form.replace("{tool}", key.tool).replace("{server}", key.server)
 
 
 def _shared_word(bench: Bench) -> str:
-    """Return the query that listed the most tools while these were callable."""
     shown = bench.armed.shown
     return max(bench.world.queries(), key=lambda word: len(shown.get(word, ())))
 

@@ -161,7 +161,6 @@ def test_rejections_and_counts_tell_of_a_lost_reason_that_it_is_unknown(bench: B
 
 
 def _proven(bench: Bench) -> list[ToolKey]:
-    """Return the tools whose locks are proven; inconclusive if one of config or the user is not."""
     keys = [key for key in KEYS if key in bench.armed.refused]
     bench.require({DENIED, WIPE, BOTH} <= {*keys}, "a lock had no effect", "no_effect")
     return keys
@@ -176,7 +175,6 @@ def _as_unknown(bench: Bench) -> Answer:
 
 
 def _query(bench: Bench, key: ToolKey) -> str:
-    """Return the query for a tool: its own word, or its name if its text is not approved."""
     return key.tool if key in PLANTED else bench.tools[key].word
 
 
@@ -334,7 +332,6 @@ def _compare_counts(compared: Comparison, bench: Bench, counts: dict[str, int]) 
 
 
 def _words(states: Iterable[tuple[ToolKey, ToolState]]) -> Iterator[tuple[str, ...]]:
-    """Yield, for each (tool, locks), the words it may be counted under while reasons are lost."""
     for key, state in states:
         if key == WIPE:
             yield (UNKNOWN,)

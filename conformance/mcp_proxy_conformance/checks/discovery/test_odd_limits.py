@@ -62,7 +62,6 @@ def _locked(bench: Bench, limit: object) -> int:
 
 
 def _works(bench: Bench) -> bool:
-    """Whether an ordinary call at limit 5 is answered without an error; false without an answer."""
     try:
         return bench.discover("gremtol", limit=5).error is None
     except (ProtocolFault, Unreachable):

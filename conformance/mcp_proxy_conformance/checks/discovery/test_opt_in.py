@@ -47,7 +47,6 @@ READERS = world(
 
 
 def _describes_flag(tool: Mapping[str, Any]) -> bool:
-    """Whether the tool's description contains the flag's name; its schema does not count."""
     return FLAG in (tool.get("description") or "")
 
 

@@ -336,17 +336,14 @@ def _callables(bench: Bench, query: str, flag: object, limit: object = ABSENT) -
 
 
 def _named(answer: Answer) -> Named:
-    """Return the callable tools in their order, each with the name by which it is called."""
     return tuple(Listed(entry.key, entry.name) for entry in answer.tools)
 
 
 def _shared(bench: Bench) -> tuple[str, ...]:
-    """Return the words of the stage that a callable tool has, beside locked ones."""
     return tuple(w for w, keys in MEMBERS.items() if any(bench.states[k].callable for k in keys))
 
 
 def _locked_shown(bench: Bench, word: str) -> int:
-    """Return how many tools that a word listed while they were callable are locked now."""
     states = [bench.states.get(key) for key in bench.armed.shown[word]]  # the target's own, too
     return sum(state is not None and not state.callable for state in states)
 

@@ -306,7 +306,6 @@ class DrivenLoader(Subject):
 
 
 def _concluded(bench: LoadBench, case: LoadCase) -> None:
-    """Judge a case as its check does; raise as that does if it fails or is open."""
     bench.judged(case).conclude()
 
 
@@ -339,5 +338,4 @@ def each_load(area: str) -> pytest.MarkDecorator:
 
 
 def _world(case: LoadCase) -> World:
-    """Return a world without servers, whose id is the name of the place of this case."""
     return World(servers=(), id=f"load of {case.id}")
