@@ -123,7 +123,9 @@ class Protocol:
                 raise RpcError(PARAMS, "arguments must be an object.")
             result = await self.tools.call(agent, name, arguments or {})
         elif method == "tools/list":
-            result = {"tools": published(self.tools.gateway.policy, endpoint)}
+            gateway = self.tools.gateway
+            limit = gateway.config.settings.tools_limit
+            result = {"tools": published(gateway.policy, endpoint, limit)}
         elif stateless and method == "server/discover":
             result = {"supportedVersions": [STATELESS], "capabilities": CAPABLE}
         elif not stateless and method == "initialize":

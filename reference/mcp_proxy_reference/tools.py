@@ -26,14 +26,14 @@ Locked = tuple[Facts, Status, bool]
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-def published(policy: Policy, endpoint: str) -> list[Json]:
+def published(policy: Policy, endpoint: str, limit: int) -> list[Json]:
     """Return the built-in tools as tools/list has them at an endpoint: discovery, calls, servers.
 
-    The flag is in the schema unless the policy has none.
+    The flag is in the schema unless the policy has none; `limit` is its default there.
     """
     search: Json = {
         "query": {"type": "string", "description": "What the tool should do, or its name."},
-        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": 15},
+        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": limit},
     }
     if policy.flag_schema is not None:
         search["include_disabled"] = dict(policy.flag_schema)

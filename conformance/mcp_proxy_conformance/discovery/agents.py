@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.discovery.answer import Listing
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.verdict.exchanges import View
@@ -68,6 +69,15 @@ def queries_beyond(bench: Bench, agent: str) -> list[str]:
     revealing = [query for query in queries if statuses_beyond(bench, agent, query)]
     bench.require(revealing, "the flag revealed no tool beyond the agent's scope to any caller")
     return revealing
+
+
+def listing_of(view: Bench) -> Listing:
+    """Return the listing that the view's agent gets; one that is refused has no servers."""
+    template = view.surface.listing
+    reply = view.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
+    if reply.error is not None or reply.is_error:
+        return Listing(reply=reply, servers={})
+    return view.listing(reply)
 
 
 def names_beyond(world: World, agent: str, text: str, query: str = "") -> list[str]:

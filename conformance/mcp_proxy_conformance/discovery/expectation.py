@@ -275,7 +275,9 @@ def _not_crowded_out(then: Then, answer: Answer, most: int) -> None:
     """
     statuses = answer.statuses()
     others = [word for tool, word in statuses.items() if str(tool) not in (then.disabled or {})]
-    missing = any(key(n) not in statuses and "absent" not in a for n, a in _wanted(then))
+    missing = any(
+        key(n) not in statuses and "absent" not in a for n, a in (then.disabled or {}).items()
+    )
     withheld = sum(word in BY_APPROVAL for word in others)
     if missing and len(statuses) >= most and withheld:
         raise NotApplicable(
@@ -287,22 +289,19 @@ def _not_cut(then: Then, answer: Answer, bench: Bench, *, limit: Any) -> None:
     """Raise NotApplicable if the target's own cap or default limit explains missing locked entries.
 
     That is so if no query of the world lists more than this answer, all at limit 100 or, if the
-    request has no limit, without one. One entry alone is always owed.
+    request has no limit, without one. With a limit, one entry alone is always owed.
     """
     bounds = then.disabled_count or Bounds()
     least = bounds.min if bounds.equals is None else bounds.equals
-    owed = sum("absent" not in allowed for _, allowed in _wanted(then))
-    if len(answer.disabled) >= max(owed, least) or max(owed, least) < 2:  # noqa: PLR2004 - one is always owed
+    owed = {key(n) for n, allowed in (then.disabled or {}).items() if "absent" not in allowed}
+    complete = owed <= answer.statuses().keys() and len(answer.disabled) >= least
+    if complete or (limit is not ABSENT and max(len(owed), least) < 2):  # noqa: PLR2004
         return
     admin, at = _as_admin(bench), ABSENT if limit is ABSENT else SHOW_LIMIT
     fullest = max(len(admin.revealed(word, limit=at)) for word in bench.world.queries())
     if 0 < fullest == len(answer.disabled):
         unsaid = " by default" if limit is ABSENT else ""
         raise NotApplicable(f"this target never lists more than {fullest} locked tools{unsaid}")
-
-
-def _wanted(then: Then) -> Iterable[tuple[str, tuple[str, ...]]]:
-    return (then.disabled or {}).items()
 
 
 def _controls(case: Case, bench: Bench, query: str) -> None:

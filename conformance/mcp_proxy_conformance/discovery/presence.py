@@ -200,8 +200,8 @@ def _body(started: Started, tool: str, arguments: Any, endpoint: str) -> Mapping
 
 def _ask(started: Started, query: str, flag: Any = ABSENT) -> Answer:
     """Send a discovery query to the first endpoint as the administrator; return the answer."""
-    first = started.target.surface.endpoints[0]
-    return discover(started, query, include_disabled=flag, endpoint=first, limit=SHOW_LIMIT)
+    return discover(started, query, include_disabled=flag, limit=SHOW_LIMIT,
+                    endpoint=started.target.surface.endpoints[0])  # fmt: skip
 
 
 def breach(

@@ -29,6 +29,7 @@ OTHERS = {
     "--version",
     "--network",
     "--help",
+    "--texts",
 }
 """Options in the pages that belong to other programs, to pytest or to the plugin."""
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,12 +18,15 @@ from mcp_proxy_conformance.targets.launch import GENERAL
 from mcp_proxy_mutants.proxy.changed import Changed
 from mcp_proxy_mutants.proxy.variants import variants
 
-CHECK_S = 120
-"""Seconds that one check may take: the machine may be busy with other runs."""
+RUN_S, CHECK_S = 600, 120
+"""Seconds that a run and one of its checks may take: the machine may be busy with other runs."""
 CASES = ("limits-1-at-1", "limits-9-at-10", "limits-none-at-5", "limits-11-at-10")
+
+LOCKED = {"scrub_latefiro": "disabled_by_config", "monitor_lagitop": "disabled_by_user"}
 
 
 @pytest.mark.proof(parts=20)
+@pytest.mark.timeout(RUN_S)
 @pytest.mark.parametrize("limit", range(1, 21))
 def test_the_reference_is_conformant_with_any_default_limit(
     limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -65,3 +71,29 @@ def test_a_case_that_no_cap_can_cut_shows_what_is_revealed(tmp_path: Path) -> No
         "limits-none-at-5": (["FR-005.keys", "FR-006.cap"], "not_here"),
         "limits-11-at-10": (["FR-001.reveals-config", "FR-006.cap"], ""),
     }
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        {"disabled_count": {"min": 2, "max": 10}},
+        {"disabled": {f"tuzubak:{name}": [status] for name, status in LOCKED.items()}},
+        {"tools": {"has": ["tuzubak:rotate_tovafu", "tuzubak:widen_bivimum"]}},
+    ],
+    ids=["locked entries", "locked tools", "callable tools"],
+)
+def test_a_case_that_the_default_limit_cuts_does_not_apply(
+    then: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A case without a limit that wants two tools accuses no target that lists one by default."""
+    monkeypatch.setitem(GENERAL, "tools_limit", 1)
+    case = {"id": "opt-in-two", "area": "opt-in", "title": "Two tools are listed.",
+            "source": ["FR-001"], "clauses": ["FR-001.reveals-config"], "given": {"stage": "mixed"},
+            "when": {"do": "discover", "query": "pipekan", "include_disabled": True},
+            "then": then}  # fmt: skip
+    (tmp_path / "case.json").write_text(json.dumps(case), encoding="utf-8")
+    target = embedded(Changed(id="unchanged", text="The reference itself."))
+
+    (result,) = tried(replace(trial(target), case=tmp_path / "case.json"), tmp_path / "out").every
+
+    assert (result["verdict"], result["cause"]) == ("not_applicable", "not_here")

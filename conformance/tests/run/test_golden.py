@@ -209,5 +209,5 @@ def test_without_a_target_a_check_asks_for_one(folder: Path) -> None:
     result = ran(folder, UPDATE)
 
     assert "1 passed, 1 error" in result.stdout, result.stdout
-    assert "give --target" in result.stdout
+    assert "run pytest with --target-file FILE" in result.stdout
     assert (folder / STORED).exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -58,15 +58,6 @@ def _needs_flag(bench: Bench, place: str, word: str) -> str:
     """
     with conversations(bench.started)[place]() as client:
         return needs_flag(client, bench.surface, word)
-
-
-def _listed_by_default(bench: Bench, keys: Iterable[ToolKey]) -> list[str]:
-    """Return those of these tools that are listed as callable for their own word without the flag.
-
-    A locked tool must not be among them.
-    """
-    answers = {k: bench.widest(bench.tools[k].word) for k in keys}
-    return [str(key) for key, answer in answers.items() if key in answer.callables()]
 
 
 def envelopes(
@@ -186,7 +177,12 @@ def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
     held = [key for key in bench.armed.refused if not bench.call(key).reached]
     bench.require(held, "no lock was left after the restart", "no_effect")
 
-    offered = bench.until(lambda: _listed_by_default(bench, held), lambda listed: not listed)
+    offered = bench.until(
+        lambda: [
+            str(key) for key in held if key in bench.widest(bench.tools[key].word).callables()
+        ],
+        lambda listed: not listed,
+    )
 
     assert offered == []
 

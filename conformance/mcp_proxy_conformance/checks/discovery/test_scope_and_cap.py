@@ -20,7 +20,7 @@ from mcp_proxy_conformance.catalogue.world import (
     tool,
     world,
 )
-from mcp_proxy_conformance.discovery.agents import scoped
+from mcp_proxy_conformance.discovery.agents import listing_of, scoped
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.grounds import REVEALS
 from mcp_proxy_conformance.verdict.comparison import read_in
@@ -137,7 +137,7 @@ def test_a_lock_beyond_the_scope_moves_no_count_of_the_agents_own_servers(bench:
     south = scoped(bench, "south")
     usual, before = _counts(south), _counts(south)
     bench.require(before, "the agent saw no counts of its own server")
-    if "upland" in _servers(south):
+    if "upland" in listing_of(south).servers:
         raise NotApplicable(
             "every agent sees every server in the listing; see FR-007.listing~shown"
         )
@@ -151,14 +151,6 @@ def test_a_lock_beyond_the_scope_moves_no_count_of_the_agents_own_servers(bench:
     after = bench.until(lambda: _counts(south), lambda latest: not _moved(before, latest, steady))
     moved = _moved(before, after, steady)
     assert moved == {name: before.get(name) for name in moved}
-
-
-def _servers(view: Bench) -> set[str]:
-    """Return the servers that the listing shows the agent; none if it is refused one."""
-    try:
-        return set(view.list().servers)
-    except Misshapen:
-        return set()
 
 
 def _moved(before: Counts, after: Counts, steady: Iterable[str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from mcp_proxy_conformance.catalogue.world import (
     tool,
     world,
 )
-from mcp_proxy_conformance.discovery.agents import beyond, names_beyond, scoped
+from mcp_proxy_conformance.discovery.agents import beyond, listing_of, names_beyond, scoped
 from mcp_proxy_conformance.discovery.answer import Listing
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.counts import (
@@ -62,7 +62,7 @@ def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, 
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
 
-    listing = _listing(view)
+    listing = listing_of(view)
 
     _require_applicable(
         not _shown_beyond(listing, agent), "the listing shows servers beyond the agent's scope"
@@ -96,7 +96,7 @@ def test_a_listing_that_shows_a_server_beyond_the_scope_has_no_counts_at_it(
     view = scoped(bench, agent)
     _require_counts_beyond(bench, agent)
 
-    listing = _listing(view)
+    listing = listing_of(view)
 
     _require_applicable(
         _shown_beyond(listing, agent), "the listing leaves out servers beyond the agent's scope"
@@ -120,7 +120,7 @@ def test_inspecting_a_server_beyond_the_scope_tells_no_counts_of_it(
     _require_counts_beyond(bench, agent)
     hidden = beyond(SCOPE, agent)
     _require_applicable(
-        not _shown_beyond(_listing(view), agent), "the listing shows servers beyond the scope"
+        not _shown_beyond(listing_of(view), agent), "the listing shows servers beyond the scope"
     )
     bench.require(
         any(bench.inspect(name).has_counts for name in hidden), "no view of a server had counts"
@@ -153,7 +153,7 @@ def test_who_listed_before_moves_no_listing(bench: Bench) -> None:
     """
     view = scoped(bench, "short")
     _lay(bench, USER, OPEN_ELSEWHERE[0])
-    first = _listing(view)
+    first = listing_of(view)
     _require_applicable(
         "vault" not in first.servers, "the listing shows servers beyond the agent's scope"
     )
@@ -162,10 +162,13 @@ def test_who_listed_before_moves_no_listing(bench: Bench) -> None:
     for turn, key in enumerate((None, OPEN_ELSEWHERE[1]), 1):
         if key is not None:
             _lay(bench, USER, key)
-        counted = bench.until(lambda: _counted(bench), lambda servers: servers >= locked)
+        counted = bench.until(
+            lambda: {name for name, server in bench.list().servers.items() if server.counts},
+            lambda servers: servers >= locked,
+        )
         compared.one_of(f"servers with counts, administrator, turn {turn}", sorted(counted),
                         (sorted(counted | locked),), breaks=["FR-010.block"])  # fmt: skip
-        shown = sorted({*_listing(view).servers} - {*first.servers})
+        shown = sorted({*listing_of(view).servers} - {*first.servers})
         compared.one_of(f"servers beyond the scope, turn {turn}", shown, ([],),
                         breaks=["FR-007.listing"])  # fmt: skip
 
@@ -175,11 +178,6 @@ def test_who_listed_before_moves_no_listing(bench: Bench) -> None:
 def _lay(bench: Bench, kind: LockKind, key: ToolKey) -> None:
     bench.operator.lock(kind, key.server, [key.tool])
     bench.require(bench.refused(key), "a lock had no effect", "no_effect")
-
-
-def _counted(bench: Bench) -> set[str]:
-    listing = bench.list()
-    return {name for name in listing.servers if listing.counts(name)}
 
 
 @requirement("FR-007.hidden")
@@ -239,7 +237,7 @@ def test_a_server_of_a_similar_name_is_beyond_the_scope(bench: Bench, agent: str
             path = f"{in_words({'query': word})}, note"
             compared.truth(path, default.note, holds=bool(due) or not default.note,
                            allowed="no note", breaks=["FR-007.note"])  # fmt: skip
-    listing = _listing(view)
+    listing = listing_of(view)
     if "vault" not in listing.servers:  # it hides what is beyond the scope
         compared.one_of(f"counts of {other}", listing.counts(other), (None,),
                         breaks=["FR-007.listing"])  # fmt: skip
@@ -291,15 +289,6 @@ def _require_counts_beyond(bench: Bench, agent: str) -> None:
     listing = bench.list()
     counted = any(listing.counts(name) for name in beyond(SCOPE, agent))
     bench.require(counted, "the administrator saw no counts of a server beyond the scope")
-
-
-def _listing(view: Bench) -> Listing:
-    """Return the agent's listing; without servers if the agent is refused one."""
-    template = view.surface.listing
-    reply = view.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
-    if reply.error is not None or reply.is_error:
-        return Listing(reply=reply, servers={})
-    return view.listing(reply)
 
 
 def _shown_beyond(listing: Listing, agent: str) -> tuple[str, ...]:

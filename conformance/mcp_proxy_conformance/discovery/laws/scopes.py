@@ -8,10 +8,9 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolState
-from mcp_proxy_conformance.discovery.agents import beyond
-from mcp_proxy_conformance.discovery.answer import Listing
+from mcp_proxy_conformance.discovery.agents import beyond, listing_of
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
-from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.counts import (
     more_than,
     outside_entries,
@@ -110,7 +109,7 @@ def listings(look: Look, findings: Findings) -> None:
         if not any(counted.counts(name) for name in outside):
             continue
         view = look.bench.as_agent(agent)
-        listing = _listing(view)
+        listing = listing_of(view)
         if any(name in listing.servers for name in outside):
             continue  # it shows them, and may (interpretation scope-of-listing)
         members = view.surface.members
@@ -132,7 +131,7 @@ def inspections(look: Look, findings: Findings) -> None:
     for agent in look.narrow:
         view, outside = look.bench.as_agent(agent), beyond(look.bench.world, agent)
         hidden = [name for name in outside if counted.counts(name)]
-        if not hidden or any(name in _listing(view).servers for name in outside):
+        if not hidden or any(name in listing_of(view).servers for name in outside):
             continue
         for name in hidden[:MOST_CALLS]:
             reply = view.inspection(name)
@@ -269,12 +268,3 @@ def _names_in(look: Look, agent: str, text: str, query: str) -> list[str]:
         if key.server in outside and tool.word not in own:
             wanted += [tool.word, *tool.canaries]
     return sorted({name for name in wanted if name and name in text and name not in query})
-
-
-def _listing(view: Bench) -> Listing:
-    """Return the listing that this agent's bench gets; a refused one has no servers."""
-    template = view.surface.listing
-    reply = view.tool_call(template.tool, template.arguments, endpoint=template.endpoint)
-    if reply.error is not None or reply.is_error:
-        return Listing(reply=reply, servers={})
-    return view.listing(reply)

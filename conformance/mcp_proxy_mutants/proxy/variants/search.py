@@ -8,13 +8,12 @@ from typing import Any
 from mcp_proxy_mutants.proxy.gateway_changes import decide, put
 from mcp_proxy_mutants.proxy.pieces import default_of_five
 from mcp_proxy_mutants.proxy.variant import Variant, variant
-from mcp_proxy_reference.facts import Match, Tool
+from mcp_proxy_reference.facts import Tool
 from mcp_proxy_reference.gateway import Gateway
-from mcp_proxy_reference.policy import MAX_LIMIT, cap, flag, limit, may_call, scope
+from mcp_proxy_reference.policy import MAX_LIMIT, cap, flag, limit, may_call, scope, window
 from mcp_proxy_reference.search import Index, terms
 
 Hits = list[tuple[str, float]]
-Split = tuple[Sequence[Match], Sequence[Match]]
 
 
 class Substring:
@@ -114,14 +113,9 @@ def _grams(text: str) -> frozenset[str]:
 def search(kind: type) -> Callable[[Gateway], None]:
     """Return a gateway change that searches by indexes of the class `kind`.
 
-    That is made of a sequence of tools, and has a method `find`.
+    That is made of a sequence of tools, and has a method `find`; the last 32 are kept.
     """
-
-    def swapped(gateway: Gateway) -> None:
-        """Make the gateway search by indexes of that class, of which the last 32 are kept."""
-        put(gateway, index=lru_cache(maxsize=32)(kind))
-
-    return swapped
+    return lambda gateway: put(gateway, index=lru_cache(maxsize=32)(kind))
 
 
 def limit_before_scope(gateway: Gateway) -> None:
@@ -135,18 +129,6 @@ def limit_before_scope(gateway: Gateway) -> None:
 
     put(gateway, index=index)
     decide(gateway, limit=remembered)
-
-
-def used_up(hits: Sequence[Match], limit: int) -> Split:
-    """Return callable hits among the first `limit` hits of any kind, and all locked hits."""
-    callables = [hit for hit in hits[:limit] if hit.may_call]
-    return callables, [hit for hit in hits if not hit.may_call]
-
-
-def cut_first(hits: Sequence[Match], limit: int) -> Split:
-    """Return the callable and the locked ones of the first `limit` hits."""
-    first = hits[:limit]
-    return [hit for hit in first if hit.may_call], [hit for hit in first if not hit.may_call]
 
 
 def of_strings(arguments: Mapping[str, Any]) -> bool:
@@ -219,7 +201,7 @@ VARIANTS: tuple[Variant, ...] = (
         "Locked hits use up the limit for callable ones.",
         "window",
         "FR-006.window",
-        window=used_up,
+        window=lambda hits, limit: (window(hits[:limit], limit)[0], window(hits, limit)[1]),
     ),
     variant(
         "window-shared",
@@ -228,7 +210,7 @@ VARIANTS: tuple[Variant, ...] = (
         "FR-006.window",
         "cap-fills",
         "FR-006.fills",
-        window=cut_first,
+        window=lambda hits, limit: window(hits[:limit], limit),
     ),
     variant(
         "cap-of-five",
