@@ -29,10 +29,10 @@ def outcome(
     """Return a run's outcome; the precedence of exit codes is 130, 70, 2, 1, 3, 5, 4, 0.
 
     Advisory results count only as faults of the suite. A stopped run has the outcome it was stopped
-    with, unless that is 3 or 4 and a required clause failed. A part of a run with nothing broken or
-    open, even if nothing applies, ends with 0 as `partial`; a whole run whose only failures are
-    waived, with 0 as `passes with N deviations`. Beside a fault of the suite or of the declaration,
-    what other checks found is named too.
+    with, unless that is 3 or 4 and a required clause failed. A part of a run in which a
+    check was judged and nothing is broken or open, even if nothing applies, ends with 0 as
+    `partial`; a whole run whose only failures are waived, with 0 as `passes with N deviations`.
+    Beside a fault of the suite or of the declaration, what other checks found is named too.
     """
     firm = [clause for clause in clauses if clause.level == "required"]
     failed = [clause.id for clause in firm if clause.verdict == "fail"]
@@ -73,7 +73,7 @@ def _worst(
         judged = [clause.verdict for clause in clauses if clause.results]
         seen = any(verdict in ("pass", "waived") for verdict in judged)
         unseen = open_ or (not seen and not {"inconclusive", "error"}.isdisjoint(judged))
-        settled = not (unseen or run.state.missing)
+        settled = judged and not (unseen or run.state.missing)
         why = f"{_of_one(run)}{_of_a_part(clauses)}; {run.state.partial}"
         return Outcome("partial", CONFORMANT if settled else INCOMPLETE, why)
     if failed:

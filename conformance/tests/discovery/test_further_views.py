@@ -18,7 +18,7 @@ FIRST, OTHER = cast("Bench", "first"), cast("Bench", "other")
 @pytest.mark.parametrize(
     ("named", "broken"),
     [
-        (["FR-005.keys"], [("the answer's shape (at /other)", ("FR-005.keys",))]),
+        (["FR-005.keys"], [("the answer's shape", ("at /other",), ("FR-005.keys",))]),
         (["FR-001.accepts"], []),
         ([], []),
     ],
@@ -43,4 +43,4 @@ def test_a_misshapen_answer_in_the_second_view_breaks_its_clauses(
 
     findings = views.looked_at(case, FIRST).findings
 
-    assert [(finding.path, finding.clauses) for finding in findings] == broken
+    assert [(finding.path, finding.views, finding.clauses) for finding in findings] == broken

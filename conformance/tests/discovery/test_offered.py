@@ -21,6 +21,7 @@ from mcp_proxy_conformance.targets.description import Description
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.wire.faults import Unreachable
+from mcp_proxy_conformance.wire.transcript import Transcript
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_a_further_endpoint_is_asked_in_both_eras(bench: Bench) -> None:
         at + STATELESS: "stateless",
     }
     assert {view.endpoint for view in usual.values()} == {"/mcp/call"}
-    assert {name: view.wire for name, view in stateless.items()} == {at: "stateless"}
+    assert {name: view.wire for name, view in stateless.items()} == {at + STATELESS: "stateless"}
 
 
 def test_entries_are_kept_until_the_target_changes(bench: Bench) -> None:
@@ -103,7 +104,8 @@ def test_entries_without_those_of_a_failed_place_are_not_kept(
     )
     bench = cast("Bench", SimpleNamespace(
         agent=None,
-        started=SimpleNamespace(answers={}),
+        wire="auto",
+        started=SimpleNamespace(answers={}, transcript=Transcript()),
         surface=SimpleNamespace(discovery_tool=tool["name"]),
         require=lambda *_: None,
     ))  # fmt: skip

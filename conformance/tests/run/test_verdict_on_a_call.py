@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.catalogue.world import USER, server, tool, world
+from mcp_proxy_conformance.discovery.arming import Armed
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.remediation import judge as judge_text
 from mcp_proxy_conformance.run.collection import Place
@@ -49,6 +50,7 @@ class FakeStarted:
     last_change: float = field(default_factory=time.monotonic)
     settled_from: float = field(default_factory=time.monotonic)
     answers: dict[tuple[object, ...], object] = field(default_factory=dict)
+    last_act: None = None
 
     @property
     def settled_at(self) -> float:
@@ -66,6 +68,7 @@ class FakeBench:
 
     started: FakeStarted = field(default_factory=FakeStarted)
     states: dict[object, object] = field(default_factory=dict)
+    armed: Armed = field(default_factory=lambda: Armed(states={}))
 
 
 def bench(settle_s: float = 0.0) -> Bench:
