@@ -118,7 +118,8 @@ def test_a_check_without_a_target_says_what_to_do(words: tuple[str, ...], tmp_pa
     ran = done(tmp_path, "pytest", "-q", *words)
 
     assert (ran.returncode, "4 errors" in ran.stdout) == (1, True), ran.stdout
-    assert ran.stdout.count("run pytest with --target-file FILE") == 4
+    errors, _ = ran.stdout.split("= short test summary info =")
+    assert errors.count("run pytest with --target-file FILE") == 4
     assert "not found" not in ran.stdout
 
 
