@@ -35,13 +35,6 @@ def schemas_dir() -> Path:
     return _data() / "schemas"
 
 
-def record_rules() -> str:
-    """Return the text of RECORD.md, the rules of a record of reports, as Markdown."""
-    packaged = PACKAGE / "data" / "RECORD.md"
-    path = packaged if packaged.exists() else _data() / ".github" / "RECORD.md"
-    return path.read_text(encoding="utf-8")
-
-
 def checks_dir() -> Path:
     """Return the absolute folder of the installed checks, with subfolders such as `discovery`."""
     return PACKAGE / "checks"

@@ -23,7 +23,6 @@ COMMANDS = {
     "report": "Render a saved report in another format.",
     "run": "Judge a target: an MCP proxy, or a loader of MCP servers.",
     "selftest": "Test the checks on proxies that are known to be wrong or right.",
-    "site": "Make a static site of a folder of reports.",
 }
 HELP = """
 \b

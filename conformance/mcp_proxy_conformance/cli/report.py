@@ -12,8 +12,6 @@ import click
 from mcp_proxy_conformance.cli.groups import examples, stop
 from mcp_proxy_conformance.cli.printed_report import print_report
 from mcp_proxy_conformance.report import (
-    badge,
-    brief,
     github,
     html,
     junit,
@@ -28,8 +26,6 @@ FORMATS: dict[str, Callable[[Report], str]] = {
     "junit": junit.render,
     "sarif": sarif.render,
     "markdown": markdown.render,
-    "badge": badge.render,
-    "brief": brief.render,
     "html": html.render,
     "github": github.render,
 }

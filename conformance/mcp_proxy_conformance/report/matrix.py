@@ -95,7 +95,10 @@ class Matrix:
 
 
 def matrix(reports: Sequence[tuple[str, Report]]) -> Matrix:
-    """Return the matrix of (file's name, report) pairs, with columns in that order."""
+    """Return the matrix of (file's name, report) pairs, with columns in that order.
+
+    Rows that differ come first.
+    """
     columns = [_column(number, *entry) for number, entry in enumerate(reports, 1)]
     ids = _ids([report for _, report in reports])
     rows = [
@@ -103,7 +106,8 @@ def matrix(reports: Sequence[tuple[str, Report]]) -> Matrix:
         for anchor, clause in zip(anchors(ids), ids, strict=True)
     ]
     pictures = tuple(picture(report) for _, report in reports)
-    return Matrix(tuple(columns), tuple(rows), pictures)
+    ordered = sorted(rows, key=lambda row: not row.differs)
+    return Matrix(tuple(columns), tuple(ordered), pictures)
 
 
 def _ids(reports: list[Report]) -> list[str]:

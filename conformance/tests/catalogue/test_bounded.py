@@ -26,7 +26,7 @@ def test_a_file_of_the_size_is_read_and_a_larger_one_is_not(tmp_path: Path) -> N
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
 @pytest.mark.parametrize("words", [
-    ("report", "{}", "--format", "badge"),
+    ("report", "{}", "--format", "sarif"),
     ("run", "--target-file", "{}"),
     ("run", "reference", "--case", "{}"),
     ("run", "reference", "--deviations", "{}"),

@@ -18,7 +18,7 @@ from page_runs import DEVIATION, STALE, WAIVED
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.report import FORMATS
-from mcp_proxy_conformance.report import badge, junit, markdown, sarif
+from mcp_proxy_conformance.report import junit, markdown, sarif
 from mcp_proxy_conformance.targets import kinds
 from mcp_proxy_conformance.targets.target_lines import Written, written
 
@@ -115,7 +115,7 @@ def test_a_waived_failure_of_a_real_run_is_shown_with_its_place(
 ) -> None:
     """After a run with waived failures, exit 0, four formats name the deviation's file and line.
 
-    They are SARIF, HTML, JUnit and Markdown. The badge is yellow-green.
+    They are SARIF, HTML, JUnit and Markdown.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(kinds, "REFERENCE", with_faults("listed-flag-breaks"))
@@ -140,7 +140,6 @@ def test_a_waived_failure_of_a_real_run_is_shown_with_its_place(
         (place["artifactLocation"]["uri"], place["region"]["startLine"]) for place in places
     } == {("ci.toml", 2)}
     assert all("ci.toml:2" in rendered[name] for name in ("html", "junit", "markdown"))
-    assert json.loads(rendered["badge"])["color"] == "yellowgreen"
 
 
 def found_in(document: Json) -> Json:
@@ -284,10 +283,3 @@ def test_a_hostile_deviation_is_inert() -> None:
     for text in (renderer.render(typed(document)) for renderer in (markdown, sarif, junit)):
         assert "\x1b" not in text
         assert "\u202e" not in text
-
-
-def test_a_badge_of_a_run_with_deviations_is_not_that_of_a_conformant_one() -> None:
-    """The badge of a run with deviations is yellow-green, and has `passes with 1 deviation`."""
-    document = json.loads(badge.render(typed(WAIVED)))
-
-    assert (document["message"], document["color"]) == ("passes with 1 deviation", "yellowgreen")

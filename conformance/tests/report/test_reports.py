@@ -1,4 +1,4 @@
-"""`report`: saved reports in each format, twice the same; bad ones refused; badges; format 1."""
+"""`report`: saved reports in each format, twice the same; bad ones refused; format 1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from mcp_proxy_conformance.catalogue.requirement import Floor
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.report import FORMATS
-from mcp_proxy_conformance.report import badge
 from mcp_proxy_conformance.report.document import (
     JudgedProfile,
     JudgedTarget,
@@ -184,43 +183,7 @@ def test_a_clause_of_another_version_is_still_rendered() -> None:
     assert all(texts)
 
 
-@pytest.mark.parametrize(
-    ("code", "color"),
-    [
-        (0, "brightgreen"), (1, "red"), (2, "lightgrey"), (3, "lightgrey"), (4, "yellow"),
-        (5, "orange"), (70, "lightgrey"), (130, "lightgrey"),
-    ],
-)  # fmt: skip
-def test_a_badge_is_green_of_conformant_runs_alone(code: int, color: str) -> None:
-    """A badge has the profile as label, the headline, and the colour of the exit code.
-
-    Only 0 is green.
-    """
-    document = json.loads(badge.render(typed(CLEAN | {"exit": code, "headline": "a headline"})))
-
-    assert document == {
-        "schemaVersion": 1,
-        "label": "discovery@1",
-        "message": "a headline",
-        "color": color,
-    }
-
-
-def test_a_badge_is_one_short_line() -> None:
-    """The texts of a badge of hostile names are printable, with at most 60 characters.
-
-    Its label ends with the profile.
-    """
-    target = CLEAN["target"] | {"name": HOSTILE, "version": HOSTILE}
-    document = json.loads(badge.render(typed(CLEAN | {"headline": HOSTILE, "target": target})))
-
-    for text in (document["message"], document["label"]):
-        assert len(text) <= 60
-        assert text.isprintable()
-    assert document["label"].endswith(" discovery@1")
-
-
-@pytest.mark.parametrize("form", sorted({*FORMATS} - {"github", "brief"}))
+@pytest.mark.parametrize("form", sorted({*FORMATS} - {"github"}))
 def test_a_report_names_its_target(form: str) -> None:
     """Name and version of the target are in each format but GitHub's annotations."""
     target = CLEAN["target"] | {"name": "my-proxy", "version": "4.5"}

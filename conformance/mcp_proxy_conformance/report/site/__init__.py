@@ -1,1 +1,0 @@
-"""Package of the record's site: a folder of reports, read strictly, as static pages."""
