@@ -100,7 +100,7 @@ def on_kinds(kinds: Collection[str], quick: Container[str]) -> pytest.MarkDecora
 
     All but the quick ones are marked as parts of the proof.
     """
-    proof = pytest.mark.proof(parts=8)
+    proof = pytest.mark.proof(parts=16)
     params = [pytest.param(kind, marks=() if kind in quick else proof) for kind in kinds]
     return pytest.mark.parametrize("kind", params)
 

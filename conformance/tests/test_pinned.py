@@ -20,7 +20,6 @@ import pytest
 
 from mcp_proxy_conformance import api, plugin
 from mcp_proxy_conformance.catalogue.case import cases
-from mcp_proxy_conformance.catalogue.index import checks
 from mcp_proxy_conformance.catalogue.interpretation import interpretations
 from mcp_proxy_conformance.catalogue.load_case import load_cases
 from mcp_proxy_conformance.catalogue.requirement import catalogue, versions
@@ -50,11 +49,10 @@ def today() -> Names:
 
 
 def _of_data() -> dict[str, list[str]]:
-    """Return sections: ids of clauses (with level), profiles, checks, cases and interpretations."""
+    """Return sections: ids of clauses (with level), profiles, cases and interpretations."""
     return {
         "clauses": [f"{clause.id} {clause.level}" for clause in catalogue().clauses.values()],
         "profiles": [version.name for version in versions()],
-        "checks": [check.name for check in checks()],
         "cases": [*(case.id for case in cases()), *(case.id for case in load_cases())],
         "interpretations": [reading.id for reading in interpretations()],
     }

@@ -119,7 +119,7 @@ def _text(data: Shipped, wanted: str, within: Profile | None) -> Iterator[str]:
 def _clause(facts: Explained) -> Iterator[str]:
     """Yield the lines on a clause: source, conditions, profiles, checks, interpretations, cases.
 
-    Also the mutants that proofs.toml lists, with the checks that kill them.
+    Also the first mutants that break it.
     """
     clause = facts.clause
     yield f"{clause.id}  ({MEANING[clause.level].partition(':')[0]})\n  {clause.text}"
@@ -140,7 +140,7 @@ def _clause(facts: Explained) -> Iterator[str]:
         yield from (f"  - {reading}" for reading in row.readings)
         yield f"  chosen: {row.chosen}\n  in the suite: {row.suite}"
     for broken in facts.broken:
-        yield f"\nmutant: {broken.id}, killed by {', '.join(broken.killers)}"
+        yield f"\nmutant: {broken.id}"
         yield f"  {broken.text}"
     if facts.cases:
         yield f"\n{len(facts.cases)} cases: {', '.join(case.id for case in facts.cases)}"

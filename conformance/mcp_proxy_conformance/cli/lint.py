@@ -1,4 +1,4 @@
-"""`lint`: faults in cases, stages, requirements, profiles, interpretations and proofs."""
+"""`lint`: faults in cases, stages, requirements, profiles and interpretations."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _PATH = click.Path(path_type=Path)
 def lint_(*, paths: tuple[Path, ...], as_json: bool) -> None:
     """Check data files for mistakes; without PATHS, those that the suite ships.
 
-    PATHS are cases, stages, requirements, profiles, interpretations and lists of proofs. Each file
-    is checked together with the shipped ones, and replaces the one of its kind and name. Exit 0 if
-    there is no finding, 1 if there is one, 2 if a path cannot be read.
+    PATHS are cases, stages, requirements, profiles and interpretations. Each file is checked
+    together with the shipped ones, and replaces the one of its kind and name. Exit 0 if there is no
+    finding, 1 if there is one, 2 if a path cannot be read.
     """
     try:
         linted = lint(paths)

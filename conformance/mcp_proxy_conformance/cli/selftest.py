@@ -87,9 +87,8 @@ def selftest(
     The checks also run in reverse order, and each alone, on the unchanged reference, and must reach
     the same verdicts; --only order-backwards and --only order-alone run just these trials.
 
-    Exit 0 if a check of a broken clause kills every mutant, no variant fails, every check kills
-    the mutant that fixtures/proofs.toml lists for it, and the controls end as expected; 4 if no
-    mutant could be seen; 3 if the target cannot be tried; else 1.
+    Exit 0 if every mutant is convicted of the clause that it is for, no variant fails, and the
+    controls end as expected; 4 if no mutant could be seen; 3 if the target cannot be tried; else 1.
     """
     if why := lacking("the selftest"):
         click.echo(why, err=True)
@@ -115,7 +114,6 @@ def selftest(
                 _progress,
                 full=full,
                 jobs=jobs,
-                whole=not only and parts == 1,
                 orders=[way for way in order.WAYS if way in only or (full and not only)],
                 alone=gather.alone_in_part(number, parts),
             )

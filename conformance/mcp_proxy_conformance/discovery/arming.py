@@ -501,7 +501,7 @@ def arm(started: Started) -> Armed:
     for step in (*denials(started.world), *started.world.steps):
         stepper.take(step)
     confirm_all(stepper.prover)
-    started.last_act = None
+    started.effects.tried = None
     return stepper.armed
 
 

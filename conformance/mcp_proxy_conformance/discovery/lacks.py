@@ -27,7 +27,7 @@ def lacks_of(bench: Bench, cause: Cause) -> tuple[Lack, ...]:
     What the check itself had the operator do last comes first, if no effect of it was seen.
     """
     left: dict[tuple[str, str, Unproven], list[str]] = {}
-    act = bench.started.last_act
+    act = bench.started.effects.tried
     if act is not None and cause in UNFOLLOWED:
         tools = [str(ToolKey(act.server, tool)) for tool in act.tools]
         why = Unproven("it had no effect", cause)

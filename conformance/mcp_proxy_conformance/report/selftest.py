@@ -29,9 +29,6 @@ def lines(document: dict[str, Any]) -> list[str]:
             summary.append(f"{title}: {cells.total()} ({counts})")
     summary += [_row(row) for row in document["rows"] if row["cell"] not in SILENT]
     summary += [
-        f"  does not kill the mutant it is listed with: {check}" for check in document["idle"]
-    ]
-    summary += [
         f"  kills a mutant that no other check kills: {check}" for check in document["alone"]
     ]
     summary += [

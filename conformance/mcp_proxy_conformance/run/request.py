@@ -28,9 +28,9 @@ class Selection:
 
     Options of users: `checks`, each the name of a check or a case; `only`, each a requirement or a
     clause; `quick`, a part that takes seconds; `fail_fast`. Options of trials: `clauses`, of which
-    a check must cite one (None is all); `first`, the check that runs before the others; `alone`,
-    the only check that runs; `without`, checks that do not run, with their case or None;
-    `backwards`; `until`, clauses whose failure ends the run.
+    a check must cite one (None is all); `alone`, the only check that runs; `without`, checks that
+    do not run, with their case or None; `backwards`; `until`, clauses of which the
+    first failure ends the run.
     """
 
     checks: tuple[str, ...] = ()
@@ -38,7 +38,6 @@ class Selection:
     quick: bool = False
     fail_fast: bool = False
     clauses: frozenset[str] | None = None
-    first: str = ""
     alone: str = ""
     without: Names = frozenset()
     backwards: bool = False

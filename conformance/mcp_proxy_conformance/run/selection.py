@@ -138,8 +138,6 @@ def arrange(items: list[pytest.Item], run: RunSession) -> None:
         return order.get(places[item].name, fresh)
 
     items.sort(key=rank)
-    if selection.first:
-        items.sort(key=lambda item: _function(item) != selection.first)
     items[:] = items[::-1] if selection.backwards else items
 
 

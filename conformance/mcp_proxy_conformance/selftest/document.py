@@ -10,7 +10,6 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.index import Check
 from mcp_proxy_conformance.selftest import gather, matrix, order
-from mcp_proxy_conformance.selftest.duels import duels
 from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.selftest.recordings import with_recordings
 from mcp_proxy_conformance.selftest.row import MatrixRow
@@ -29,17 +28,14 @@ def on_the_reference(
     *,
     full: bool,
     jobs: int,
-    whole: bool,
     orders: Sequence[str] = (),
     alone: Sequence[Check] = (),
 ) -> Document:
     """Run trials on changed references, `jobs` at a time; return the document of the selftest.
 
     `on_row` is called with each finished row, its number from 1 and their total. `orders` (keys
-    of `order.WAYS`) are run too, of which "each check alone" with the checks `alone`; `whole`:
-    `wanted` is all trials, so every required check must have killed its mutant in proofs.toml;
-    `full`: every check is run on every mutant, and a check that did not kill its mutant is not run
-    alone on it once more.
+    of `order.WAYS`) are run too, of which "each check alone" with the checks `alone`; `full`: every
+    check is run on every mutant.
     """
     total = len(wanted) + len(orders)
     skipped, rest = gather.set_aside_optional(wanted)
@@ -49,14 +45,7 @@ def on_the_reference(
     rows += _reported(tried, total, on_row, after=len(rows))
     ordered = order.rows(orders, alone, folder, at_once=jobs)
     rows += _reported(iter(ordered), total, on_row, after=len(rows))
-    kills = _kills(rows)
-    lazy = gather.unproven(rows, None if whole else {trial.changed.id for trial in rest})
-    duelled = duels([] if full else gather.duels_of(lazy, rest), folder, at_once=jobs)
-    won = {check: killed for check, killed in duelled if killed}
-    for check, killed in won.items():
-        kills.setdefault(check, []).append(killed)
-    idle = sorted(check.name for check in lazy if check.name not in won)
-    return of_rows(rows, kills, full=full, idle=idle)
+    return of_rows(rows, full=full)
 
 
 def in_front_of(
@@ -80,7 +69,7 @@ def in_front_of(
     rows = list(_reported(iter(unseeable), len(wanted) + 1, on_row))
     tried = matrix.rows(trials, folder, full=full, at_once=jobs)
     rows += _reported(tried, len(wanted) + 1, on_row, after=len(unseeable))
-    return of_rows(rows, _kills(rows), full=full, target=_target(base))
+    return of_rows(rows, full=full, target=_target(base))
 
 
 def _reported(
@@ -97,28 +86,25 @@ def _reported(
 
 def of_rows(
     rows: Sequence[MatrixRow],
-    kills: dict[str, list[str]],
     *,
     full: bool,
-    idle: Sequence[str] = (),
     target: Document | None = None,
 ) -> Document:
-    """Return the selftest's document, as JSON data; it is `good` if all rows are and none is idle.
+    """Return the selftest's document, as JSON data; it is `good` if all rows are.
 
-    `kills`: the mutants that each check killed; `idle`: the checks that did not kill their
-    listed mutant; `target`: the user's own target as it is. Only with `full` are `alone`
-    (checks that alone kill a mutant) and `spare` (all others) filled.
+    `target`: the user's own target as it is. Only with `full` are `alone` (checks that alone kill a
+    mutant) and `spare` (all others that kill) filled.
     """
+    kills = _kills(rows)
     needed = _sole_killers(rows)
     return {
         "format": FORMAT,
-        "good": all(row.good for row in rows) and not idle,
+        "good": all(row.good for row in rows),
         "target": target,
         "rows": [msgspec.to_builtins(row) for row in rows],
         "checks": {check: sorted(set(ids)) for check, ids in sorted(kills.items())},
-        "idle": list(idle),
         "alone": needed if full else [],
-        "spare": sorted({*kills, *idle} - set(needed)) if full else [],
+        "spare": sorted(kills.keys() - set(needed)) if full else [],
     }
 
 

@@ -127,7 +127,7 @@ class WireExchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireFault:
-    """A mutant of the wire: hooks that rewrite a target's answers; `breaks` are clause ids.
+    """A mutant of the wire: hooks that rewrite answers; the first of `breaks` must be found broken.
 
     `document` rewrites the JSON document of a built-in tool's answer, `result` the result of any
     answer; each gets a copy it may change and returns the replacement (None: sent as it came).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -96,14 +96,15 @@ def endpoint_of(started: Started, **members: Any) -> Endpoint:
     return replace(whole, **members)
 
 
-def tried_live(endpoint: Endpoint, out: Path, check: str | None = None) -> dict[str, Any]:
-    """Run the live checks, or the one named `check`, in this process, without output.
+def tried_live(
+    endpoint: Endpoint, out: Path, clauses: Collection[str] | None = None
+) -> dict[str, Any]:
+    """Run the live checks, or those that cite one of the clauses, in this process, without output.
 
     Return the report's JSON; the report stays in the folder `out`.
     """
-    checks = () if check is None else (check,)
-    prepare(out, checks)
-    selection = Selection(checks=checks)
+    prepare(out)
+    selection = Selection(clauses=None if clauses is None else frozenset(clauses))
     request = RunRequest(subject=endpoint, profile=LIVE, out=out, selection=selection)
     invoke(request, silent=True)
     document: dict[str, Any] = json.loads((out / "report.json").read_text(encoding="utf-8"))

@@ -39,18 +39,21 @@ BAD = ("fail", "inconclusive", "error")
 class Trial:
     """One changed target to try: a mutant, variant or control.
 
-    `profile` is the one that judges it; `first` is the check that runs first on a mutant; `base` is
-    the target behind a mutant of the wire, None for the reference; `baseline` is the folder of the
-    recording that its clauses ask for, if any does.
+    `profile` is the one that judges it; `base` is the target behind a mutant of the wire, None for
+    the reference; `baseline` is the folder of the recording that its clauses ask for, if any does.
     """
 
     kind: Kind
     changed: Any
     profile: str = "discovery"
     clauses: tuple[str, ...] = ()
-    first: str = ""
     base: Standing | None = None
     baseline: Path | None = None
+
+    @property
+    def proves(self) -> frozenset[str]:
+        """The clause that a mutant must be convicted of, its first; behind a user's target any."""
+        return frozenset(self.clauses if self.base is not None else self.clauses[:1])
 
     @property
     def loads(self) -> bool:
@@ -99,14 +102,13 @@ class Trial:
 
         `narrow`: few checks are selected, so only one target is started ahead and soaks
         last 1.5 s. Failures are confirmed on a second target only with a `base` (the user's target
-        behind a wire mutant) and for variants of loaders and relays; checks that do not pass on the
-        base are left out.
+        behind a wire mutant) and for variants; checks that do not pass on the base are left out.
         """
         target = self.target()
         if narrow:
             target = replace(target, ahead=1, soak_s=SOAK_S)
         if self.base is None:
-            sure = (self.loads or self.relays) and self.kind == "variant"
+            sure = self.kind == "variant"
             request = trial(target, selection, profile=self.profile, confirm=sure)
             return tried(request, place, check_s=LONG_S if self.kind == "variant" else None)
         selection = replace(selection, without=self.base.without)
@@ -119,8 +121,8 @@ def rows(
 ) -> Iterator[MatrixRow]:
     """Run each trial in a forked process, `at_once` at a time; yield its row when it is done.
 
-    A mutant is tried with the checks of its clauses until one kills it, then, if it survives
-    and is of the reference, with all checks; with `full` with all at once.
+    A mutant is tried with the checks of the clause that it proves, until one kills it, then, if it
+    survives and is of the reference, with all checks; with `full` with all at once.
     """
 
     def work(trial: Trial) -> MatrixRow:
@@ -150,14 +152,14 @@ def _row(outcome: JobOutcome[Trial, MatrixRow]) -> MatrixRow:
 def _kill(trial: Trial, place: Path, *, full: bool) -> MatrixRow:
     """Run checks on a mutant, which they must kill; return its row.
 
-    Without `full`, those that cite its clauses run first, until one kills it; then, or at once
-    with `full`, all run, but not in front of a user's target unless `full`. Without a killer,
-    the row's cell and reason say what is known: broken, unseeable, unread, killed for another
-    reason, or survived.
+    Without `full`, those that cite the clause that it proves run first, until one kills it; then,
+    or at once with `full`, all run, but not in front of a user's target unless `full`. Without a
+    killer, the row's cell and reason say what is known: broken, unseeable, unread, killed for
+    another reason, or survived.
     """
-    wanted, verdicts = frozenset(trial.clauses), None
+    wanted, verdicts = trial.proves, None
     if not full:
-        citing = Selection(clauses=wanted, until=wanted, first=trial.first)
+        citing = Selection(clauses=wanted, until=wanted)
         verdicts = trial.tried(place / "citing", citing, narrow=True)
         if convicting := killers(verdicts, wanted):
             return _killed(trial, verdicts, convicting)
@@ -184,7 +186,8 @@ def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
     """
     reasons = [result["reason"] for result in verdicts.failed()]
     odd = next((r for r in reasons if not is_plain(r, of_messages=trial.relays)), "")
-    return row_of(trial, "badly worded" if odd else "killed", by=by, reason=odd)
+    cell: Cell = "badly worded" if odd else "killed"
+    return replace(row_of(trial, cell, by=by, reason=odd), convicted=verdicts.convicted())
 
 
 def _asking(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:
@@ -249,6 +252,7 @@ def row_of(
         clauses=trial.clauses,
         cell=cell,
         by=by,
+        convicted=verdicts.convicted() if verdicts is not None else (),
         reason=reason,
     )
 

@@ -8,9 +8,9 @@ from typing import Literal
 
 Kind = Literal["fault", "wire", "variant", "control", "target", "order"]
 Cell = Literal[
-    "killed", "killed for another reason", "badly worded", "survived", "acquitted", "accused",
-    "behaved", "misbehaved", "broken", "unread", "unseeable", "violated", "incomplete",
-    "needs --soak", "needs --baseline",
+    "killed", "killed for another reason", "badly worded", "survived",
+    "acquitted", "accused", "behaved", "misbehaved", "broken", "unread", "unseeable", "violated",
+    "incomplete", "needs --soak", "needs --baseline",
 ]  # fmt: skip
 NEEDS: Mapping[str, Cell] = {"soak": "needs --soak", "baseline": "needs --baseline"}
 """Cells of clauses that are judged only with an option of `run`."""
@@ -24,7 +24,8 @@ GOOD = frozenset(
 class MatrixRow:
     """One changed target: its outcome (`cell`), the checks that decided it, and its clauses.
 
-    A target of kind `target` is the user's own, unchanged: what it violates is not our fault.
+    `convicted` are the required clauses that failed, its own or others. A target of kind `target`
+    is the user's own, unchanged: what it violates is not our fault.
     """
 
     id: str
@@ -33,6 +34,7 @@ class MatrixRow:
     clauses: tuple[str, ...]
     cell: Cell
     by: tuple[str, ...] = ()
+    convicted: tuple[str, ...] = ()
     reason: str = ""
     seconds: float = 0.0
 

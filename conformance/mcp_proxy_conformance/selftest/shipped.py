@@ -1,4 +1,4 @@
-"""The shipped catalogue with its mutants and proofs, and rules that find gaps between them."""
+"""The shipped catalogue with its mutants and variants, and rules that find gaps between them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ from mcp_proxy_conformance.catalogue.requirement import (
     versions,
 )
 from mcp_proxy_conformance.selftest.gather import JUDGING
-from mcp_proxy_conformance.selftest.proofs import PROOFS, live_proofs, proofs
 from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
 
 TWICE = 2
-LIVE = "live/"
 
 Subject = Literal[
-    "clause", "check", "case", "counterexample", "proof", "interpretation", "variant", "profile"
+    "clause", "check", "case", "counterexample", "interpretation", "variant", "profile"
 ]  # fmt: skip
 
 
@@ -46,10 +44,9 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """The catalogue and the checks, and the mutants, variants and proofs that test them.
+    """The catalogue and the checks, and the mutants and variants that test them.
 
-    `proven` are the profiles whose checks need proofs; `proofs` and `live` (for live checks) map
-    the name of a check to the id of the mutant that it must kill.
+    `proven` are the profiles whose clauses need mutants.
     """
 
     clauses: Mapping[str, Clause]
@@ -60,8 +57,6 @@ class Shipped:
     cases: Sequence[Case | LoadCase]
     counterexamples: Sequence[Any]
     variants: Sequence[Any]
-    proofs: Mapping[str, str]
-    live: Mapping[str, str]
 
     def judged(self) -> list[Clause]:
         """Return the clauses of the profiles in `proven`, without ids that the catalogue lacks."""
@@ -83,9 +78,9 @@ class Shipped:
 
 
 def shipped() -> Shipped:
-    """Return the installed catalogue with its checks, cases, mutants, variants and proofs.
+    """Return the installed catalogue with its checks, cases, mutants and variants.
 
-    The newest versions of the profiles in JUDGING need proofs.
+    The clauses of the newest versions of the profiles in JUDGING need mutants.
     """
     return shipped_with(
         clauses=catalogue().clauses,
@@ -94,8 +89,6 @@ def shipped() -> Shipped:
         interpretations=interpretations(),
         checks=checks(),
         cases=(*cases(), *load_cases()),
-        proofs=proofs(),
-        live=live_proofs(),
     )
 
 
@@ -153,16 +146,17 @@ def clauses_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
                 yield Gap("clause", name, fault, repair)
 
 
-def clauses_too_seldom_broken(data: Shipped) -> Iterator[Gap]:
-    """Yield a Gap for each required clause that fewer than two mutants break.
+def clauses_without_proof(data: Shipped) -> Iterator[Gap]:
+    """Yield a Gap for each required clause that fewer than two mutants are for.
 
-    Clauses judged only with an option, and untested ones, are left out.
+    A mutant is for the first clause that it breaks, of which it must be convicted. Clauses judged
+    only with an option, and untested ones, are left out.
     """
-    broken = Counter(clause for breaks in data.breaks().values() for clause in breaks)
+    proven = Counter(breaks[0] for breaks in data.breaks().values())
     for clause in data.firm():
-        if broken[clause.id] < TWICE:
-            fault = f"{clause.id} is broken by fewer than two mutants"
-            yield Gap("clause", clause.id, fault, "add mutants")
+        if proven[clause.id] < TWICE:
+            fault = f"fewer than two mutants are for {clause.id}"
+            yield Gap("clause", clause.id, fault, "add mutants, or let others name it first")
 
 
 def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
@@ -172,36 +166,6 @@ def counterexamples_of_nothing(data: Shipped) -> Iterator[Gap]:
         if not known.intersection(breaks):
             fault = f"the mutant {name} breaks no required clause of a proven profile"
             yield Gap("counterexample", name, fault, "correct the clauses that it breaks")
-
-
-def checks_without_proofs(data: Shipped) -> Iterator[Gap]:
-    """Yield a Gap for each check of a required clause without a suitable mutant in proofs.toml.
-
-    Either none is listed for it, or the listed one breaks no clause that the check cites, so that
-    the check cannot kill it. Live checks have a list of their own.
-    """
-    known, firm = data.breaks(), {clause.id for clause in data.firm()}
-    for check in data.checks:
-        if not firm.intersection(check.clauses):
-            continue
-        listed = data.live if check.module.startswith(LIVE) else data.proofs
-        name = listed.get(check.name, "")
-        if not name:
-            fault = f"{check.name} is not in {PROOFS}"
-            yield Gap("check", check.name, fault, "list a mutant that it kills")
-        elif not set(check.clauses).intersection(known.get(name, ())):
-            fault = f"{check.name} cannot kill {name}, which breaks no clause that it cites"
-            yield Gap("proof", check.name, fault, "list another mutant")
-
-
-def proofs_without_checks(data: Shipped) -> Iterator[Gap]:
-    """Yield a Gap for each entry of proofs.toml, live ones too, for a check that does not exist."""
-    known = {check.name for check in data.checks}
-    for check, name in (*data.proofs.items(), *data.live.items()):
-        if check not in known:
-            lost = ", ".join(data.breaks().get(name, ())) or "no clause"
-            fault = f"{check}, listed with {name}, which breaks {lost}, is not a check"
-            yield Gap("proof", check, fault, f"remove it from {PROOFS}, or rename it")
 
 
 def interpretations_without_variants(data: Shipped) -> Iterator[Gap]:
@@ -272,10 +236,8 @@ RULES: tuple[Callable[[Shipped], Iterator[Gap]], ...] = (
     clauses_without_checks,
     checks_of_nothing,
     clauses_beside_the_profiles,
-    clauses_too_seldom_broken,
+    clauses_without_proof,
     counterexamples_of_nothing,
-    checks_without_proofs,
-    proofs_without_checks,
     interpretations_without_variants,
     variants_of_nothing,
     interpretations_beside_the_profiles,

@@ -57,6 +57,10 @@ class Verdicts:
         """Return the failing results of required checks."""
         return [r for r in self.results if r["verdict"] == "fail" and r["level"] == "required"]
 
+    def convicted(self) -> tuple[str, ...]:
+        """Return the clauses, sorted, that results of required checks found broken."""
+        return tuple(sorted({clause for r in self.failed() for clause in r["clauses"]}))
+
 
 def trial(
     target: Target,

@@ -203,8 +203,8 @@ FAULTS: tuple[WireFault, ...] = (
         "FR-001.by-description", document=dropped(_holding_another_word),
     ),
     wire(
-        "reveals-once", "For a repeated query, the flag reveals nothing.", "FR-004.deterministic",
-        *REVEALS, document=flagged(_only_the_first_time),
+        "reveals-once", "For a repeated query, the flag reveals nothing.",
+        *REVEALS, "FR-004.deterministic", document=flagged(_only_the_first_time),
     ),
     wire(
         "reveals-late", "For a query that is asked for the first time, the flag reveals nothing.",

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urljoin
 
 import msgspec
@@ -25,7 +25,7 @@ from mcp_proxy_conformance.targets.adapter import (
     Unsupported,
     UpstreamAddress,
 )
-from mcp_proxy_conformance.targets.effects import LIFTS, LISTS, LOCKS, Effects
+from mcp_proxy_conformance.targets.effects import Act, Effects
 from mcp_proxy_conformance.targets.known_tools import Known
 from mcp_proxy_conformance.targets.state_folder import in_memory, keep_logs, remove
 from mcp_proxy_conformance.targets.waits import Wait, during
@@ -102,19 +102,10 @@ def awaited(wait: Wait, observe: Callable[[], T], until: Callable[[T], bool]) ->
         return poll(observe, until, wait.within_s)
 
 
-class Act(NamedTuple):
-    """An operation of the adapter, with the kind of lock, its capability, and what it was on."""
-
-    operation: str
-    capability: str
-    server: str = ""
-    tools: tuple[str, ...] = ()
-
-
 class Started:
     """A running target in its world, with its upstreams, clients and transcript.
 
-    `last_change` is the time of the last operator action, `last_act` that action. `settled_from` is
+    `last_change` is the time of the last operator action. `settled_from` is
     when the settle time began, after which answers must follow: at that action, or when its effect
     on calls was last polled. `log_wanted`: the target's output is kept beside the report; `seen`:
     marks of what the target was once seen to do; `cut`: the paths that comparisons of bytes left
@@ -161,7 +152,6 @@ class Started:
         self._keep = keep
         self._closed = False
         self.log_wanted = False
-        self.last_act: Act | None = None
         self.started_at = self.last_change = self.settled_from = time.monotonic()
         self.effects = Effects(target.lag, target.enforce_s)
         self._clients: dict[tuple[int, str, str, Way], Conversation] = {}
@@ -326,11 +316,8 @@ class Started:
         Raises NotDeclared if the target does not declare that kind; else Refused, Unsupported,
         AdapterError as the adapter does.
         """
-        self._expect_declared(LOCK_CAPABILITY[kind])
-        self.last_act = Act(f"lock {kind}", LOCK_CAPABILITY[kind], server, tuple(tools))
-        access = self.adapter.lock(kind, server, tools)
-        self.effects.acted(LOCKS, server, tools)
-        self.moved(access)
+        act = Act(f"lock {kind}", LOCK_CAPABILITY[kind], server, tuple(tools))
+        self._operate(act, lambda: self.adapter.lock(kind, server, tools))
 
     def unlock(self, kind: LockKind, server: str, tools: Sequence[str] = ()) -> None:
         """Remove a lock, and note the action.
@@ -338,10 +325,16 @@ class Started:
         Raises NotDeclared if the target does not declare that kind; else Refused, Unsupported,
         AdapterError as the adapter does.
         """
-        self._expect_declared(LOCK_CAPABILITY[kind])
-        self.last_act = Act(f"unlock {kind}", LOCK_CAPABILITY[kind], server, tuple(tools))
-        access = self.adapter.unlock(kind, server, tools)
-        self.effects.acted(LIFTS, server, tools)
+        act = Act(f"unlock {kind}", LOCK_CAPABILITY[kind], server, tuple(tools))
+        self._operate(act, lambda: self.adapter.unlock(kind, server, tools))
+
+    def _operate(self, act: Act, operate: Callable[[], Access | None]) -> None:
+        """Have the adapter do an act, if its capability is declared, and note it."""
+        self._expect_declared(act.capability)
+        self.effects.tried = act
+        access = operate()
+        if act.server:
+            self.effects.done(act)
         self.moved(access)
 
     def _expect_declared(self, word: str) -> None:
@@ -354,11 +347,8 @@ class Started:
         Raises NotDeclared if the target does not declare that; else Refused, Unsupported,
         AdapterError as the adapter does.
         """
-        self._expect_declared("refresh")
-        self.last_act = Act("refresh", "refresh", server)
-        access = self.adapter.refresh(server)
-        self.effects.acted(LISTS, server)
-        self.moved(access)
+        act = Act("refresh", "refresh", server)
+        self._operate(act, lambda: self.adapter.refresh(server))
 
     def restart(self) -> None:
         """Restart the target with its state, close all clients, note the action.
@@ -366,11 +356,8 @@ class Started:
         Raises NotDeclared if the target does not declare that; else Refused, Unsupported,
         AdapterError as the adapter does.
         """
-        self._expect_declared("restart")
-        self.last_act = Act("restart", "restart")
-        access = self.adapter.restart()
+        self._operate(Act("restart", "restart"), self.adapter.restart)
         self.forget_clients()
-        self.moved(access)
 
     @contextlib.contextmanager
     def undetermined(self, server: str, tools: Sequence[str]) -> Iterator[None]:

@@ -11,7 +11,7 @@ __all__ = ["Fresh", "LoadMutant", "load_mutant"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadMutant(ChangedLoad):
-    """A wrong loader; checks must find at least one of the clauses in `breaks` broken."""
+    """A wrong loader; checks must find the first of the clauses in `breaks` broken."""
 
     breaks: tuple[str, ...]
 

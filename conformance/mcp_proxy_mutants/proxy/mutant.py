@@ -11,7 +11,7 @@ __all__ = ["Fresh", "Mutant", "mutant"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant(Changed):
-    """A wrong proxy; checks must find at least one of the clauses in `breaks` broken."""
+    """A wrong proxy; checks must find the first of the clauses in `breaks` broken."""
 
     breaks: tuple[str, ...]
 

@@ -35,7 +35,7 @@ class ChangedRelay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayMutant(ChangedRelay):
-    """A wrong relay; checks must find at least one of the clauses in `breaks` broken."""
+    """A wrong relay; checks must find the first of the clauses in `breaks` broken."""
 
     breaks: tuple[str, ...]
 

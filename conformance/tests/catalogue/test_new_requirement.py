@@ -87,7 +87,7 @@ def run(tmp_path: Path) -> Command:
     return module
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 @pytest.mark.timeout(300)
 def test_a_requirement_is_added_as_the_page_for_authors_says(run: Command) -> None:
     """With the page's requirement added, lint is clean and the reference passes its check.

@@ -101,7 +101,7 @@ def test_a_wrong_expectation_is_printed_with_its_path(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
-@pytest.mark.proof(parts=4)
+@pytest.mark.proof(parts=8)
 @pytest.mark.parametrize(
     ("mutant", "name", "path"),
     [
@@ -136,7 +136,7 @@ def test_a_text_is_wrong_beyond_doubt_or_left_open() -> None:
     ]
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 def test_lawful_answers_with_fewer_tools_are_excused(texts: list[str]) -> None:
     """Three conforming variants that list or count fewer locked tools have no FAIL or OPEN.
 

@@ -33,7 +33,6 @@ FILES = {
     "profiles/resilience.toml": "profile",
     "profiles/resilience-basic.toml": "profile",
     "interpretations.toml": "interpretation",
-    "proofs.toml": "proofs",
     "frozen.toml": "frozen",
     "pictures/endpoint.toml": "picture",
     "pictures/loads.toml": "picture",

@@ -38,7 +38,7 @@ def run_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 def test_the_reference_is_conformant(tmp_path: Path) -> None:
     """A run on the reference, as a process, exits with 0 and the headline `conformant`.
 

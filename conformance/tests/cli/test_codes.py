@@ -122,9 +122,9 @@ def test_a_disk_that_is_full_is_not_the_target(
     assert not (tmp_path / "report.new").exists()
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.proof(parts=7))])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.proof(parts=14))])
 @pytest.mark.parametrize(
-    "way", [pytest.param(w, marks=() if w == "run" else pytest.mark.proof(parts=7)) for w in WAYS]
+    "way", [pytest.param(w, marks=() if w == "run" else pytest.mark.proof(parts=14)) for w in WAYS]
 )
 def test_an_interruption_is_one_whenever_it_comes(way: str, seed: int, tmp_path: Path) -> None:
     """Interrupted once or twice, at a random time within 4 s, each command exits with 130.

@@ -25,7 +25,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 def test_a_loader_has_known_failures_too(tmp_path: Path) -> None:
     """Of three known failures of a loader that drops tools one is used, and its clause is waived.
 
@@ -133,7 +133,7 @@ def pytest_run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 def test_pytest_shows_a_waived_check_as_expected_to_fail() -> None:
     """Under pytest a known failure is an xfail with its reason and issue, and pytest exits with 0.
 

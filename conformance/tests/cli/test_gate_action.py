@@ -38,7 +38,7 @@ HOSTILE = (
 LINE = (
     f"-x 'a b' $(touch pwned) `touch pwned`; touch pwned\n touch pwned & | {HOSTILE[-1]}\n::error::"
 )
-PROOF = pytest.mark.proof(parts=3)
+PROOF = pytest.mark.proof(parts=6)
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_an_input_that_means_nothing_ends_with_a_sentence(job: Job, name: str, v
     assert "Traceback" not in job.printed
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 def test_it_installs_the_checkout_that_it_comes_from(tmp_path: Path) -> None:
     """Without the input `version`, the step `install` installs the suite of the action's checkout.
 
@@ -188,7 +188,7 @@ def test_it_installs_the_checkout_that_it_comes_from(tmp_path: Path) -> None:
     assert (job.code, json.loads((job.workspace / "argv.json").read_bytes())) == (3, [])
 
 
-@pytest.mark.proof(parts=2)
+@pytest.mark.proof(parts=4)
 @pytest.mark.parametrize("version", ["$(touch pwned)", LINE])
 def test_a_version_that_is_none_installs_nothing(version: str, tmp_path: Path) -> None:
     """A hostile `version` ends the job with a failure before any check.

@@ -100,7 +100,7 @@ def test_the_job_for_gitlab_is_valid(tmp_path: Path) -> None:
     assert valid("vendor.gitlab-ci", ON_GITLAB, tmp_path / ".gitlab-ci.yml") == (0, "")
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 @pytest.mark.timeout(LONG_S)
 def test_the_lines_for_any_ci_and_the_job_for_gitlab_judge_the_target(workspace: Path) -> None:
     """The lines of GATE.md install the suite and judge: exit 3 for an adapter that ends at once.

@@ -15,7 +15,7 @@ from hostile_ways import raw
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.discovery.live.talk import AGAIN, LONGEST_S, PAUSE_S, seconds_asked
 
-PROOF = pytest.mark.proof(parts=3)
+PROOF = pytest.mark.proof(parts=6)
 MOVED = ("301 Moved Permanently", "308 x")
 
 

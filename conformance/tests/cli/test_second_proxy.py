@@ -30,7 +30,7 @@ def run(
     return done.exit_code, json.loads((out / "report.json").read_bytes())
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 def test_it_is_conformant(tmp_path: Path) -> None:
     """A run on the second proxy exits with 0; each clause passes or is not applicable."""
     code, report = run(tmp_path, PROXY)

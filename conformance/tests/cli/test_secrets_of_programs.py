@@ -18,7 +18,7 @@ CANARIES = (WORD, AFTER, NAMED, OF_URL, OF_DSN)
 ONE_CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
 HANDED = (f"--api-key={WORD}", "--password", AFTER, f"http://me:{OF_URL}@127.0.0.1:1/mcp")
 
-PROOF = pytest.mark.proof(parts=3)
+PROOF = pytest.mark.proof(parts=6)
 
 
 def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
@@ -58,8 +58,8 @@ def test_secrets_of_an_adapter_are_written_nowhere(how: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("how", "comes_to"),
     [
-        pytest.param("loads", 1, marks=pytest.mark.proof(parts=2)),
-        pytest.param("strange", 3, marks=pytest.mark.proof(parts=2)),
+        pytest.param("loads", 1, marks=pytest.mark.proof(parts=4)),
+        pytest.param("strange", 3, marks=pytest.mark.proof(parts=4)),
         ("error", 3),
     ],
 )

@@ -25,7 +25,7 @@ CASES = ("limits-1-at-1", "limits-9-at-10", "limits-none-at-5", "limits-11-at-10
 LOCKED = {"scrub_latefiro": "disabled_by_config", "monitor_lagitop": "disabled_by_user"}
 
 
-@pytest.mark.proof(parts=20)
+@pytest.mark.proof(parts=40)
 @pytest.mark.timeout(RUN_S)
 @pytest.mark.parametrize("limit", range(1, 21))
 def test_the_reference_is_conformant_with_any_default_limit(

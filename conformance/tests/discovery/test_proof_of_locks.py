@@ -15,7 +15,8 @@ from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.lacks import lacks_of
 from mcp_proxy_conformance.discovery.requests import Called
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Refused
-from mcp_proxy_conformance.targets.started import Act, Started
+from mcp_proxy_conformance.targets.effects import Act, Effects, Lag
+from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.upstream import UpstreamServer
 
 WORLD = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))
@@ -163,7 +164,7 @@ def test_a_tool_that_has_to_be_looked_for_again_stays_relevant() -> None:
 class Refusing(FakeStarted):
     """A started target whose operator refuses every lock."""
 
-    last_act = None
+    effects = Effects(Lag(), 5.0)
 
     def lock(self, *_: object) -> None:
         """Refuse the lock."""
@@ -196,7 +197,7 @@ def test_an_open_result_names_the_locks_and_acts_that_it_lacks() -> None:
     tools = ("forge:zorvik_list", "forge:mobel_drop")
     refused = locked_in_vain(CAPABILITIES, proven=False)
     narrow = locked_in_vain(CAPABILITIES - {"quarantine"})
-    refused.started.last_act = Act("unlock user", "user", "forge", (FREE.tool,))
+    refused.started.effects.tried = Act("unlock user", "user", "forge", (FREE.tool,))
 
     lacks = [
         lacks_of(refused, "no_effect"),

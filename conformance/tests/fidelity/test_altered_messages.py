@@ -90,7 +90,7 @@ def test_a_relay_that_loses_arguments_is_accused_of_that_alone(tmp_path: Path) -
     assert [verdicts[each] for each in only] == ["inconclusive", "inconclusive", "fail"]
 
 
-@pytest.mark.proof(parts=len(ALTERED))
+@pytest.mark.proof(parts=2 * len(ALTERED))
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("area", "rate"), ALTERED)
 def test_no_altered_message_is_a_fault_of_the_suite(area: str, rate: str, tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def _renamed(message: dict[str, Any], _: dict[str, Any]) -> Any:
     return message | {"method": method.replace("message", "renamed")} if method else message
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 @pytest.mark.timeout(2 * RUN_S)
 @pytest.mark.parametrize("name", SPARED)
 def test_a_mutant_is_not_accused_of_what_stands_beside(name: str, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_mutant_is_not_accused_of_what_stands_beside(name: str, tmp_path: Path
     assert [clause for clause in SPARED[name] if verdicts[clause] == "fail"] == []
 
 
-@pytest.mark.proof(parts=60)
+@pytest.mark.proof(parts=120)
 @pytest.mark.timeout(2 * RUN_S)
 @pytest.mark.parametrize("name", [*REPORTED])
 def test_a_variant_is_reported(name: str, tmp_path: Path) -> None:

@@ -260,8 +260,8 @@ def test_integers_beyond_53_bits_may_be_refused(value: int, may: bool) -> None:
     ("script", "given"),
     [
         (PASSING, ["{port}", "{upstream_url}"]),
-        pytest.param(COPYING, ["{upstream}"], marks=pytest.mark.proof(parts=2)),
-        pytest.param(ENDING, ["{upstream}"], marks=pytest.mark.proof(parts=2)),
+        pytest.param(COPYING, ["{upstream}"], marks=pytest.mark.proof(parts=4)),
+        pytest.param(ENDING, ["{upstream}"], marks=pytest.mark.proof(parts=4)),
     ],
     ids=["over http", "over stdio", "ending"],
 )

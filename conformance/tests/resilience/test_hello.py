@@ -222,20 +222,20 @@ def test_a_loader_that_knows_load_only_is_conformant(tmp_path: Path) -> None:
         (["classifies", "retries"], (), "classifies, retries; profile resilience"),
         pytest.param(
             ["retries"], (), "retries; profile resilience-basic (resilience needs classifies too)",
-            marks=pytest.mark.proof(parts=4),
+            marks=pytest.mark.proof(parts=8),
         ),
         pytest.param(
             ["retries"], ("--profile", "resilience"), "retries; profile resilience",
-            marks=pytest.mark.proof(parts=4),
+            marks=pytest.mark.proof(parts=8),
         ),
         pytest.param(
             ["classifies", "retries"], ("--capabilities", ""),
             "nothing; profile resilience-basic (resilience needs classifies and retries too)",
-            marks=pytest.mark.proof(parts=4),
+            marks=pytest.mark.proof(parts=8),
         ),
         pytest.param(
             [], ("--capabilities", "retries,classifies"),
-            "classifies, retries; profile resilience", marks=pytest.mark.proof(parts=4),
+            "classifies, retries; profile resilience", marks=pytest.mark.proof(parts=8),
         ),
     ],
 )  # fmt: skip

@@ -188,10 +188,10 @@ def test_who_loses_all_to_one_breaks_isolation_alone(verdicts: Verdicts) -> None
 @pytest.mark.parametrize(
     ("edit", "broken"),
     [
-        pytest.param(with_tools, {"O3.no-tools", "S2.no-tools"}, marks=pytest.mark.proof(parts=4)),
-        pytest.param(without_errors, {"O4.error"}, marks=pytest.mark.proof(parts=4)),
-        pytest.param(with_secrets, {"S1.secrets"}, marks=pytest.mark.proof(parts=4)),
-        pytest.param(once_for_all, {"O1.one-each"}, marks=pytest.mark.proof(parts=4)),
+        pytest.param(with_tools, {"O3.no-tools", "S2.no-tools"}, marks=pytest.mark.proof(parts=8)),
+        pytest.param(without_errors, {"O4.error"}, marks=pytest.mark.proof(parts=8)),
+        pytest.param(with_secrets, {"S1.secrets"}, marks=pytest.mark.proof(parts=8)),
+        pytest.param(once_for_all, {"O1.one-each"}, marks=pytest.mark.proof(parts=8)),
     ],
 )
 def test_who_loses_all_to_one_is_convicted_of_more(

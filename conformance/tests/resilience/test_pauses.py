@@ -126,7 +126,7 @@ ENDS: list[tuple[str, Pause, bool]] = [
 """Loaders by their pauses, and what is never said of them: whether jitter is seen."""
 
 
-@pytest.mark.proof(parts=4)
+@pytest.mark.proof(parts=8)
 @pytest.mark.parametrize(("name", "pause", "never"), ENDS, ids=[row[0] for row in ENDS])
 def test_ten_runs_of_a_loader_never_say_what_is_not(
     name: str, pause: Pause, tmp_path: Path, *, never: bool

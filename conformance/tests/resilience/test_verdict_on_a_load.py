@@ -82,7 +82,7 @@ class Lapse:
         return answer | {"outcomes": answer["outcomes"][:-1]} if self.loads == 1 else answer
 
 
-@pytest.mark.proof(parts=2)
+@pytest.mark.proof(parts=4)
 @pytest.mark.parametrize(("confirm", "verdict"), [(True, "inconclusive"), (False, "fail")])
 def test_a_lapse_that_does_not_come_again_is_no_failure(
     tmp_path: Path, verdict: str, *, confirm: bool
@@ -96,7 +96,7 @@ def test_a_lapse_that_does_not_come_again_is_no_failure(
     assert verdict in verdicts(tmp_path, once, "O1.one-each", confirm=confirm)
 
 
-@pytest.mark.proof(parts=2)
+@pytest.mark.proof(parts=4)
 @pytest.mark.parametrize(("confirm", "verdict"), [(True, "fail"), (False, "fail")])
 def test_a_lasting_failure_counts(tmp_path: Path, verdict: str, *, confirm: bool) -> None:
     """A loader that is wrong in every load fails, whether or not failures are confirmed."""

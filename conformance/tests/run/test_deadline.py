@@ -29,13 +29,13 @@ ENDING_S = 20.0
             ["reference", "-n", "2"],
             4,
             "the time limit (--timeout) of 4 s was reached",
-            marks=pytest.mark.proof(parts=2),
+            marks=pytest.mark.proof(parts=4),
         ),
         pytest.param(
             ["loader"],
             4,
             "the time limit (--timeout) of 4 s was reached",
-            marks=pytest.mark.proof(parts=2),
+            marks=pytest.mark.proof(parts=4),
         ),
         (["command", "--", *MUTE], 2, "2 s was reached before the target was ready"),
         (

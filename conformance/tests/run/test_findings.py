@@ -124,7 +124,7 @@ ACCUSED = [
 ]
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 @pytest.mark.parametrize(("changed", "clauses"), ACCUSED)
 def test_a_proxy_with_one_fault_is_accused_of_that_alone(
     changed: Changed, clauses: set[str], tmp_path: Path
@@ -165,7 +165,7 @@ LOADS = [
 ]
 
 
-@pytest.mark.proof(parts=2)
+@pytest.mark.proof(parts=4)
 @pytest.mark.parametrize(("name", "most"), LOADS)
 def test_a_loader_that_is_wrong_on_one_signal_fails_its_clauses(
     name: str, most: set[str], tmp_path: Path

@@ -104,7 +104,7 @@ def test_a_stored_answer_is_a_text_with_its_request(stored: Path) -> None:
     assert raw.decode().endswith(f"{body.exact.text.decode()}\n")
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 def test_equal_bytes_pass_in_several_processes(folder: Path) -> None:
     """With an equal stored answer, two workers pass, and so does an update.
 

@@ -207,7 +207,7 @@ QUICK = ("http_404", "one-too-many", "drops-the-denied")
     [
         pytest.param(
             *row,
-            marks=() if row[0].id in QUICK else pytest.mark.proof(parts=5),
+            marks=() if row[0].id in QUICK else pytest.mark.proof(parts=10),
             id=f"{row[0].id}-{row[1]}",
         )
         for row in WRONG
@@ -251,7 +251,7 @@ FAIR = [
 ]
 
 
-@pytest.mark.proof(parts=4)
+@pytest.mark.proof(parts=8)
 @pytest.mark.parametrize("fair", FAIR, ids=lambda loader: loader.id)
 def test_a_fair_loader_breaks_no_law(fair: ChangedLoad, tmp_path: Path) -> None:
     """A conforming loader with other pauses, order or fewer attempts breaks no law.

@@ -199,7 +199,7 @@ def test_a_changed_proxy_is_convicted_with_a_small_case(
 FAIR = [changed("as-it-is"), changed("five-at-most", cap=lambda wanted: min(cap(wanted), 5))]
 
 
-@pytest.mark.proof(parts=2)
+@pytest.mark.proof(parts=4)
 @pytest.mark.parametrize("fair", FAIR, ids=lambda proxy: proxy.id)
 def test_a_fair_proxy_breaks_no_law(fair: Changed, tmp_path: Path) -> None:
     """The reference, and one with a lower cap, break no law; each law observes a clause.

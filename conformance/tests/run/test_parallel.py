@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -85,15 +86,21 @@ def untimed(document: Any) -> Any:
     for result in document["results"]:
         if result["stage"] == GENERATED.id:
             del result["evidence"], result["reason"]
-        result["messages"] = sorted({name.rpartition("/")[0] for name in result["messages"]})
-    document["messages"] = sorted({name.rpartition("/")[0] for name in document["messages"]})
+        for citing in (result, *result["findings"]):
+            citing["messages"] = _unnumbered(citing["messages"])
+    document["messages"] = _unnumbered(document["messages"])
     return document
+
+
+def _unnumbered(messages: Iterable[str]) -> list[str]:
+    """Return the places of messages without their numbers, sorted, each once."""
+    return sorted({name.rpartition("/")[0] for name in messages})
 
 
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param(kind, marks=() if kind == "a fault" else pytest.mark.proof(parts=2))
+        pytest.param(kind, marks=() if kind == "a fault" else pytest.mark.proof(parts=4))
         for kind in KINDS
     ],
 )
@@ -189,7 +196,7 @@ def test_a_check_that_ends_every_worker_is_a_fault_of_the_suite(tmp_path: Path) 
     assert living_processes.naming(tmp_path) == []
 
 
-@pytest.mark.proof(parts=2)
+@pytest.mark.proof(parts=4)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_ends_its_workers_and_reports(
     number: signal.Signals, tmp_path: Path
@@ -239,7 +246,7 @@ def test_an_interruption_that_nobody_heard_of_ends_the_run(
     assert FATAL not in {result["check"] for result in final["results"]}
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 def test_a_worker_whose_targets_do_not_start_is_reported(tmp_path: Path) -> None:
     """If targets start in one of two workers only, the other's checks are errors of the adapter.
 
@@ -263,7 +270,7 @@ def test_a_worker_whose_targets_do_not_start_is_reported(tmp_path: Path) -> None
     assert (final["exit"], {result["blame"] for result in errors}) == (3, {"adapter"})
 
 
-@pytest.mark.proof(parts=2)
+@pytest.mark.proof(parts=4)
 def test_a_relay_is_judged_in_three_processes_as_in_one(tmp_path: Path) -> None:
     """A whole run of the bundled relay, `-n 3`, has the verdicts of `-n 1`, and exits with 0."""
     runs = [

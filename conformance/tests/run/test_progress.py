@@ -294,7 +294,7 @@ RUN = "from mcp_proxy_conformance.__main__ import main; main()"
 
 
 @pytest.mark.parametrize(
-    "columns", [80, *(pytest.param(width, marks=pytest.mark.proof(parts=2)) for width in (60, 120))]
+    "columns", [80, *(pytest.param(width, marks=pytest.mark.proof(parts=4)) for width in (60, 120))]
 )
 def test_a_real_terminal_sees_no_line_that_is_wrapped_or_stale(
     columns: int, tmp_path: Path

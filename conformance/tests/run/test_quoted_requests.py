@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.evidence import guilty
 from mcp_proxy_conformance.report.phrases import request
 from mcp_proxy_conformance.report.reader import read_report
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.run.subjects import proxy
-from mcp_proxy_conformance.selftest.proofs import proofs
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.result import Result
@@ -25,17 +25,19 @@ from mcp_proxy_mutants.proxy.mutants import mutants
 ITSELF = Changed(id="itself", text="The reference itself.")
 MUTANTS = {mutant.id: mutant for mutant in mutants()}
 ODD = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
-PAIRS = [(name, check) for check, name in proofs().items() if name in MUTANTS]
-QUICK = (
-    "cap-reset-for-mcp-call", "flag-sorts-by-name", "listing-of-the-first", "note-adds-passes",
-)  # fmt: skip
-"""Mutants that are tried at each run of the tests."""
+PAIRS = [
+    (mutant.id, mutant.breaks[0])
+    for mutant in MUTANTS.values()
+    if mutant.breaks[0] in profile("discovery").clauses
+]
+QUICK = PAIRS[::90]
+"""The pairs that are tried at each run of the tests."""
 _IDS = re.compile(r'"id":\s*\d+|127\.0\.0\.1:\d+')
 
 
-def report_of(changed: Changed, check: str, place: Path) -> Report:
-    """Run one check on the changed reference; return the report."""
-    tried(trial(embedded(changed), Selection(alone=check)), place)
+def report_of(changed: Changed, wanted: Selection, place: Path) -> Report:
+    """Run the wanted checks on the changed reference; return the report."""
+    tried(trial(embedded(changed), wanted), place)
     return read_report(place / "report.json")
 
 
@@ -57,7 +59,7 @@ def failures(report: Report) -> list[Result]:
 )
 def test_of_many_requests_the_failing_one_is_quoted(name: str, limit: str, tmp_path: Path) -> None:
     """The curl line of a proxy that is wrong at one limit of seven has that limit."""
-    report = report_of(MUTANTS[name], ODD, tmp_path)
+    report = report_of(MUTANTS[name], Selection(alone=ODD), tmp_path)
 
     assert [f'"limit":{limit}}}' in request(each, report) for each in failures(report)] == [True]
 
@@ -76,22 +78,23 @@ def exchanges(result: Result, report: Report) -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "check"),
+    ("name", "clause"),
     [
-        pytest.param(*pair, marks=() if pair[0] in QUICK else pytest.mark.proof(parts=40))
+        pytest.param(*pair, marks=() if pair in QUICK else pytest.mark.proof(parts=150))
         for pair in PAIRS
     ],
 )
 def test_a_quoted_answer_is_not_one_of_the_reference(
-    name: str, check: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, clause: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a mutant answers some request otherwise than the reference, such an answer is quoted.
 
-    The reference gets the same requests of the same check. Laws quote a case instead.
+    The reference gets the same requests of the same checks. Laws quote a case instead.
     """
     monkeypatch.setattr(proxy, "PASS_EXCERPT", 10**6)
-    right = report_of(ITSELF, check, tmp_path / "itself")
-    wrong = report_of(MUTANTS[name], check, tmp_path / name)
+    citing = Selection(clauses=frozenset({clause}))
+    right = report_of(ITSELF, citing, tmp_path / "itself")
+    wrong = report_of(MUTANTS[name], citing, tmp_path / name)
 
     for result in failures(wrong):
         usual = defaultdict[str, set[str]](set)

@@ -146,7 +146,7 @@ def test_checks_and_cases_can_be_named_together(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 def test_a_run_can_end_at_its_first_failure(tmp_path: Path) -> None:
     """With --fail-fast a run ends at its first failure, exit 1; later checks are not run.
 

@@ -20,6 +20,7 @@ from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, judge
 from mcp_proxy_conformance.run.subjects.proxy import DrivenProxy
 from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
+from mcp_proxy_conformance.targets.effects import Effects, Lag
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.result import (
     Breach,
@@ -50,7 +51,7 @@ class FakeStarted:
     last_change: float = field(default_factory=time.monotonic)
     settled_from: float = field(default_factory=time.monotonic)
     answers: dict[tuple[object, ...], object] = field(default_factory=dict)
-    last_act: None = None
+    effects: Effects = field(default_factory=lambda: Effects(Lag(), 5.0))
 
     @property
     def settled_at(self) -> float:

@@ -17,6 +17,7 @@ from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.report.markup import prose
 from mcp_proxy_conformance.selftest.authoring.catalogue_page import page
+from mcp_proxy_conformance.selftest.authoring.explained import explained
 from mcp_proxy_conformance.selftest.shipped import shipped
 
 DATA = shipped()
@@ -72,13 +73,14 @@ def test_every_table_has_one_number_of_columns() -> None:
 def test_nothing_of_the_catalogue_is_left_out() -> None:
     """Each requirement, clause, interpretation, case and check is on the page, and each proof.
 
-    Requirements, clauses, interpretations and cases have anchors; the check and the mutant of each
-    entry of `proofs` and `live` are named as code; each untested requirement has its reason.
+    Requirements, clauses, interpretations and cases have anchors; the first mutants that break a
+    clause are named as code; each untested requirement has its reason.
     """
     names = [row.id for row in catalogue().requirements]
     names += [*catalogue().clauses, *(f"interpretation-{row.id}" for row in interpretations())]
     names += [f"case-{case.id}" for case in DATA.cases]
-    listed = {*DATA.proofs, *DATA.proofs.values(), *DATA.live, *DATA.live.values()}
+    firm = [explained(clause.id, DATA) for clause in DATA.firm()]
+    listed = [mutant.id for facts in firm for mutant in facts.broken]
     untested = [row.untested for row in catalogue().requirements if row.untested]
 
     assert [name for name in names if f'<a id="{name}"></a>' not in PAGE] == []
@@ -98,7 +100,7 @@ def test_a_clause_is_listed_with_all_that_proves_it() -> None:
         "- Interpretation [cap-fills](#interpretation-cap-fills): Exceeding the cap",
         "::test_the_cap_holds_on_every_endpoint` | At every endpoint",
         "[limits-1-at-1](#case-limits-1-at-1)",
-        "| `cap-lets-one-more` | The locked section has eleven",
+        "| `exact-name-beside-the-cap` | A withheld tool that is named exactly",
     ):
         assert words in text
 

@@ -114,7 +114,7 @@ def test_any_two_capabilities_are_left_out_together() -> None:
 
 
 @pytest.mark.timeout(2 * RUN_S)
-@pytest.mark.proof(parts=15)
+@pytest.mark.proof(parts=30)
 @pytest.mark.parametrize("name", DECLARED)
 def test_a_target_of_fewer_capabilities_can_be_conformant(name: str, tmp_path: Path) -> None:
     """The reference passes, exit 0, with any capability left out, alone, or left out with others.

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.selftest.authoring.linter import lint
 
 SEEDS = [json.dumps(SOUND).encode(), *(path.read_bytes() for path in (
     fixtures_dir() / LOAD, fixtures_dir() / "stages/scope.json",
-    fixtures_dir() / "proofs.toml", fixtures_dir() / "profiles/robustness.toml",
+    fixtures_dir() / "frozen.toml", fixtures_dir() / "profiles/robustness.toml",
     fixtures_dir() / "requirements/robustness.toml",
 ))]  # fmt: skip
 JSON = st.recursive(

@@ -1,4 +1,4 @@
-"""Lint of tables of authors: requirements, profiles, interpretations, proofs and pictures."""
+"""Lint of tables of authors: requirements, profiles, interpretations and pictures."""
 
 from __future__ import annotations
 
@@ -85,19 +85,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
             'passes = ["ROB.tools~text"',
             "the floor asks for ROB.tools~text, which is only advisory; remove it",
         ),
-        (
-            "proofs.toml",
-            'test_a_block_names_no_tool = "block-has-an-example"\n',
-            "",
-            "test_a_block_names_no_tool is not in proofs.toml; list a mutant",
-        ),
-        (
-            "proofs.toml",
-            "test_a_block_names_no_tool =",
-            "test_a_block_names_nothing =",
-            "test_a_block_names_nothing, listed with block-has-an-example, which breaks FR-010",
-        ),
-        ("proofs.toml", "[kills]", "[kills", "it is not TOML"),
+        ("interpretations.toml", "[[interpretation]]", "[[interpretation", "it is not TOML"),
         (
             "pictures/locks.toml",
             'clauses = ["FR-006.callables"]',

@@ -21,7 +21,7 @@ from mcp_proxy_mutants.proxy.changed import Changed
 from mcp_proxy_mutants.proxy.variants import variants
 
 PART = variants()[::8]
-PROOF = pytest.mark.proof(parts=3)
+PROOF = pytest.mark.proof(parts=6)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Checks of live endpoints, each of which kills the mutant that it is listed with."""
+"""Clauses of live endpoints, each of which convicts the mutants that it is listed with."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from mcp_proxy_conformance.selftest.edits import (
 )
 from mcp_proxy_conformance.selftest.exchange import WireExchange, WireFault, document_of, dump
 from mcp_proxy_conformance.selftest.live_trial import endpoint_of, started_with_locks, tried_live
-from mcp_proxy_conformance.selftest.proofs import live_proofs
 from mcp_proxy_conformance.selftest.rewriting_server import RewritingAdapter
+from mcp_proxy_conformance.selftest.shipped import shipped
 from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started
@@ -32,17 +32,65 @@ from mcp_proxy_mutants.proxy.changed import Changed
 from mcp_proxy_mutants.proxy.mutants import mutants
 
 WIRE = {fault.id: fault for fault in WIRE_FAULTS}
-PROOFS = live_proofs()
-ALWAYS = [*PROOFS][::4]
-"""The checks that every call of pytest tries; the others are parts of the proof."""
+PROOFS = (
+    ("FR-010.block", "counts-as-text"),
+    ("FR-010.block", "counts-nowhere"),
+    ("FR-010.zero-omitted", "counts-zeros"),
+    ("FR-010.no-names", "counts-with-examples"),
+    ("SC-005.absent", "counts-null"),
+    ("FR-010.inspect", "counts-uninspected"),
+    ("FR-006.cap", "section-unlimited"),
+    ("FR-003.members", "server-absent"),
+    ("FR-004.enum", "status-seventh"),
+    ("FR-004.once", "entry-doubled"),
+    ("FR-003.withheld", "schema-of-withheld"),
+    ("FR-005.keys", "map-absent"),
+    ("FR-005.once", "remedy-each"),
+    ("FR-005.once", "map-again"),
+    ("FR-005.text", "text-blank"),
+    ("FR-005.text", "text-for-all"),
+    ("SC-003.discovery", "text-to-the-user"),
+    ("FR-014.described", "told-in-schema"),
+    ("FR-001.declared", "schema-true"),
+    ("FR-001.accepts", "flag-refused"),
+    ("FR-001.default-off", "always-true"),
+    ("FR-002.no-section", "section-unasked"),
+    ("FR-002.absent-is-false", "false-spaced"),
+    ("FR-006.callables", "callables-reversed"),
+    ("FR-002.no-locked-names", "names-unasked"),
+    ("FR-001.reveals-config", "reveals-no-config"),
+    ("FR-001.reveals-user", "reveals-no-user"),
+    ("FR-001.reveals-pending", "reveals-no-pending"),
+    ("FR-004.precedence", "status-swapped"),
+    ("FR-007.hidden", "cached-across-agents"),
+    ("FR-011.never-reaches", "fifth-call-passes"),
+    ("FR-008.pointer", "refusal-pointless"),
+    ("SC-003.rejection", "refusal-to-the-user"),
+    ("FR-009.note", "note-absent"),
+    ("FR-009.count", "note-high"),
+    ("FR-009.no-entries", "note-naming"),
+    ("FR-009.silent", "note-for-nothing"),
+    ("FR-009.one-line", "note-broken"),
+)
+"""For each clause of live endpoints, a mutant that live checks convict of it."""
+ALWAYS = PROOFS[::4]
+"""The pairs that every call of pytest tries; the others are parts of the proof."""
 
 
-def each_check(*, on_the_wire: bool) -> pytest.MarkDecorator:
-    """Return a decorator that gives a test, as `check`, each check with a mutant of that kind."""
-    names = [name for name, fault in PROOFS.items() if (fault in WIRE) is on_the_wire]
-    proof = pytest.mark.proof(parts=3)
-    params = [pytest.param(name, marks=() if name in ALWAYS else proof) for name in names]
-    return pytest.mark.parametrize("check", params)
+def each_clause(*, on_the_wire: bool) -> pytest.MarkDecorator:
+    """Return a decorator that gives a test each `clause` with its `mutant` of that kind."""
+    pairs = [pair for pair in PROOFS if (pair[1] in WIRE) is on_the_wire]
+    proof = pytest.mark.proof(parts=6)
+    params = [
+        pytest.param(*pair, id="-".join(pair), marks=() if pair in ALWAYS else proof)
+        for pair in pairs
+    ]
+    return pytest.mark.parametrize(("clause", "mutant"), params)
+
+
+def convicted(report: Document) -> set[str]:
+    """Return the clauses that failed in a report."""
+    return {row["id"] for row in report["clauses"] if row["verdict"] == "fail"}
 
 
 @pytest.fixture(scope="module")
@@ -75,43 +123,50 @@ def calls(started: Started) -> dict[str, int]:
     return {name: server.calls() for name, server in started.servers.items()}
 
 
-@each_check(on_the_wire=True)
-def test_a_live_check_kills_its_fault_of_the_wire(
-    started: Started, check: str, tmp_path: Path
+@each_clause(on_the_wire=True)
+def test_a_live_clause_convicts_its_fault_of_the_wire(
+    started: Started, clause: str, mutant: str, tmp_path: Path
 ) -> None:
-    """A live check fails on the wire mutant that proofs.toml lists for it, as the only result.
+    """A clause fails behind a wire mutant that it is listed with; no call reaches an upstream."""
+    with behind(started, WIRE[mutant]) as endpoint:
+        report = tried_live(endpoint, tmp_path, {clause})
 
-    No call reaches an upstream server.
-    """
-    with behind(started, WIRE[PROOFS[check]]) as endpoint:
-        report = tried_live(endpoint, tmp_path, check)
-
-    assert [(result["check"], result["verdict"]) for result in report["results"]] == [
-        (check, "fail")
-    ]
+    assert clause in convicted(report)
     assert calls(started) == dict.fromkeys(started.servers, 0)
 
 
-@each_check(on_the_wire=False)
-def test_a_live_check_kills_its_fault_of_the_reference(check: str, tmp_path: Path) -> None:
-    """A live check fails on the mutant of the reference that proofs.toml lists for it.
+@each_clause(on_the_wire=False)
+def test_a_live_clause_convicts_its_fault_of_the_reference(
+    clause: str, mutant: str, tmp_path: Path
+) -> None:
+    """A clause fails on each mutant of the reference that it is listed with.
 
     Of five calls of one locked tool, some reach its upstream server, none another.
     """
-    (fault,) = (mutant for mutant in mutants() if mutant.id == PROOFS[check])
+    (fault,) = (known for known in mutants() if known.id == mutant)
     target = embedded(fault, settle_s=0.1)
     named = ToolKey("forge", "create_token")
     try:
         with started_with_locks(target, tmp_path / "live") as started:
-            report = tried_live(endpoint_of(started, call=(named,) * 5), tmp_path / "out", check)
+            endpoint = endpoint_of(started, call=(named,) * 5)
+            report = tried_live(endpoint, tmp_path / "out", {clause})
             reached = calls(started)
     finally:
         target.close()
 
-    assert [(result["check"], result["verdict"]) for result in report["results"]] == [
-        (check, "fail")
-    ]
+    assert clause in convicted(report)
     assert {name for name, number in reached.items() if number} == {named.server}
+
+
+def test_each_live_clause_is_proven() -> None:
+    """Each required clause that a live check cites is in PROOFS, with a mutant that breaks it."""
+    data = shipped()
+    live = {name for c in data.checks if c.module.startswith("live/") for name in c.clauses}
+    due = live & {clause.id for clause in data.firm()}
+    breaks = data.breaks()
+
+    assert {clause for clause, _ in PROOFS} == due
+    assert [pair for pair in PROOFS if pair[0] not in breaks[pair[1]]] == []
 
 
 def in_one(fault: str, number: int, limit: int | None) -> Edit:
@@ -171,81 +226,72 @@ def without_limit(status: str) -> Edit:
     return lambda x, answer: renamed(x, answer) if x.limit is None else None
 
 
-FAULTS = {
-    "test_a_live_default_answer_has_no_section": wire(
+FAULTS = (
+    wire(
         "section-once", "The section is in the first of equal default answers.",
         "FR-002.no-section", document=in_one("section-unasked", 1, None)),
-    "test_a_live_answer_has_one_map": wire(
+    wire(
         "map-again-once", "The map is twice in one of equal answers.", "FR-005.once",
         document=in_one("map-again", 2, WIDEST)),
-    "test_a_live_quarantined_entry_has_no_text_of_its_server": wire(
+    wire(
         "schema-of-withheld-once", "An entry has a schema in one of equal answers.",
         "FR-003.withheld", document=in_one("schema-of-withheld", 2, WIDEST)),
-    "test_an_expected_lock_has_its_status": wire(
+    wire(
         "another-status-without-limit", "Without a limit the status is another.",
         "FR-004.precedence", document=without_limit("disabled_by_user")),
-    "test_a_live_map_has_a_key_for_each_status_shown": wire(
+    wire(
         "map-as-list", "An empty map is a list.", "FR-005.keys", document=flagged(_map_as_list)),
-    "test_a_live_answer_has_no_note_unless_it_is_due": wire(
+    wire(
         "note-as-list", "The note is a list for some queries.", "FR-009.one-line",
         document=usual(_note_as_list)),
-    "test_a_live_answer_lists_a_tool_once": wire(
+    wire(
         "section-twice", "The section is sent twice for some queries.", "FR-004.once",
         spelled=_section_twice),
-    "test_a_live_locked_entry_has_name_server_and_one_status": wire(
+    wire(
         "content-with-other-statuses", "Structured content gives tools another status.",
         "FR-003.members", result=_content_with_all_statuses),
-    "test_live_counts_are_integers": wire(
+    wire(
         "counts-sent-twice", "A counts block is sent twice.", "FR-010.block",
         spelled=_counts_twice),
-}  # fmt: skip
-"""For checks of live endpoints: mutants of the wire that break them in some answers only."""
-TO_AGENTS = {
-    "test_live_counts_are_integers": wire(
+)  # fmt: skip
+"""Mutants of the wire that are wrong in some answers only."""
+TO_AGENTS = (
+    wire(
         "counts-sent-twice-to-agents", "A counts block is sent twice to agents.", "FR-010.block",
         spelled=lambda x, text: _counts_twice(x, text) if x.agent else None),
-    "test_live_counts_leave_out_reasons_of_zero": WIRE["counts-zeros-to-agents"],
-}  # fmt: skip
+    WIRE["counts-zeros-to-agents"],
+)  # fmt: skip
 """The same for answers to a further credential only."""
 
 
-@pytest.mark.parametrize(
-    ("check", "fault"),
-    [pytest.param(*each, id=each[1].id) for each in (*FAULTS.items(), *TO_AGENTS.items())],
-)
-def test_a_live_check_judges_every_answer(
-    started: Started, check: str, fault: WireFault, tmp_path: Path
-) -> None:
-    """A live check fails by a fault of some answers only, by the mutant's clause among others."""
+@pytest.mark.parametrize("fault", [*FAULTS, *TO_AGENTS], ids=lambda fault: fault.id)
+def test_every_live_answer_is_judged(started: Started, fault: WireFault, tmp_path: Path) -> None:
+    """The clauses of a mutant fail, too, if it is wrong in some answers only."""
     with behind(started, fault) as endpoint:
-        report = tried_live(endpoint, tmp_path, check)
+        report = tried_live(endpoint, tmp_path, fault.breaks)
 
-    judged = [(result["check"], result["verdict"]) for result in report["results"]]
-    broken = {clause for result in report["results"] for clause in result["clauses"]}
-    assert judged == [(check, "fail")]
-    assert broken >= {*fault.breaks}
+    assert convicted(report) >= {*fault.breaks}
 
 
-FAIR = {
-    "test_an_expected_lock_has_its_status": wire(
-        "unknown-without-limit", "Without a limit the lookup fails.",
+FAIR = (
+    wire(
+        "unknown-without-limit", "Without a limit the lookup fails.", "FR-004.precedence",
         document=without_limit("disabled_unknown")),
-    "test_a_live_answer_has_no_note_unless_it_is_due": wire(
+    wire(
         "another-member", "The member for the note has something else in all answers.",
+        "FR-009.one-line",
         document=usual(lambda x, answer: answer | {x.surface.members.note: [len(answer)]})),
-}  # fmt: skip
-"""For checks of live endpoints: changes of answers that the source may allow."""
+)  # fmt: skip
+"""Changes of answers that the source may allow, by which their clauses are not settled."""
 
 
-@pytest.mark.parametrize("check", FAIR)
-def test_what_may_be_allowed_is_left_open(started: Started, check: str, tmp_path: Path) -> None:
-    """A live check is inconclusive where a failed lookup or a foreign member explains an answer."""
-    with behind(started, FAIR[check]) as endpoint:
-        report = tried_live(endpoint, tmp_path, check)
+@pytest.mark.parametrize("fair", FAIR, ids=lambda fair: fair.id)
+def test_what_may_be_allowed_is_left_open(
+    started: Started, fair: WireFault, tmp_path: Path
+) -> None:
+    """A clause is inconclusive where a failed lookup or a foreign member explains an answer."""
+    with behind(started, fair) as endpoint:
+        report = tried_live(endpoint, tmp_path, fair.breaks)
 
-    assert [result["verdict"] for result in report["results"]] == ["inconclusive"]
-
-
-def test_ten_faults_and_more_stand_on_the_wire() -> None:
-    """At least 30 live checks are proven by mutants that rewrite answers on the wire."""
-    assert sum(fault in WIRE for fault in PROOFS.values()) >= 30
+    verdicts = {row["id"]: row["verdict"] for row in report["clauses"]}
+    assert [verdicts[clause] for clause in fair.breaks] == ["inconclusive"]

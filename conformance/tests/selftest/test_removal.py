@@ -23,13 +23,13 @@ def tried(name: str, folder: Path, **change: object) -> tuple[str, str]:
     return row.cell, row.reason
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 def test_nothing_is_said_to_hold_of_what_is_not_there(tmp_path: Path) -> None:
     """The removal control behaves: no clause about the note passes where no note is ever given."""
     assert tried("without-the-note", tmp_path) == ("behaved", "")
 
 
-@pytest.mark.proof(parts=2)
+@pytest.mark.proof(parts=4)
 def test_a_pass_of_what_is_there_is_seen(tmp_path: Path) -> None:
     """A removal control run on the unchanged reference, where nothing is removed, misbehaves.
 

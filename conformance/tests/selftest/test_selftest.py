@@ -1,4 +1,4 @@
-"""The selftest: forked jobs and their limits, rows of trials, `--full`, unproven checks."""
+"""The selftest: forked jobs and their limits, rows of trials, `--full`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import jsonschema
 import pytest
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.selftest import matrix
 from mcp_proxy_conformance.selftest.document import of_rows
 from mcp_proxy_conformance.selftest.forked_jobs import forked
-from mcp_proxy_conformance.selftest.gather import duels_of, trials, unproven
-from mcp_proxy_conformance.selftest.proofs import proofs
+from mcp_proxy_conformance.selftest.gather import wire_trials
 from mcp_proxy_conformance.selftest.row import MatrixRow
 
 COMMAND = [sys.executable, "-m", "mcp_proxy_conformance", "selftest"]
@@ -94,24 +94,24 @@ def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
 def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
     """`selftest` on four ids exits with 0: two mutants are killed and two controls behave.
 
-    The first mutant is killed by the check that it is listed with; the document is valid.
+    The mutants are convicted of the clause that they are for; the document is valid.
     """
-    check, proof = next(iter(proofs().items()))
-    chosen = (proof, "false-spaced", "echo", "web-page")
+    chosen = ("block-has-an-example", "false-spaced", "echo", "web-page")
 
     done, document = selftest(tmp_path / "self.json", *(f"--only={name}" for name in chosen))
 
     validate(document)
     cells = {row["id"]: row["cell"] for row in document["rows"]}
     assert cells == {
-        proof: "killed",
+        "block-has-an-example": "killed",
         "false-spaced": "killed",
         "echo": "behaved",
         "web-page": "behaved",
     }
     assert done.returncode == 0
     assert "all trials went as expected" in done.stdout
-    assert document["checks"][check] == [proof]
+    mutants = [row for row in document["rows"] if row["cell"] == "killed"]
+    assert [row["id"] for row in mutants if row["clauses"][0] not in row["convicted"]] == []
 
 
 @pytest.mark.proof
@@ -141,43 +141,27 @@ def test_a_check_whose_kills_others_share_is_spare() -> None:
     Without it both lists are empty.
     """
     killers = {"one": ("test_a", "test_b"), "two": ("test_a",), "three": ("test_b", "test_c")}
-    kills = {
-        name: [row for row, by in killers.items() if name in by]
-        for by in killers.values()
-        for name in by
-    }
     rows = [
         MatrixRow(id=name, kind="fault", text="", clauses=(), cell="killed", by=by)
         for name, by in killers.items()
     ]
 
-    full, less = of_rows(rows, kills, full=True), of_rows(rows, kills, full=False)
+    full, less = of_rows(rows, full=True), of_rows(rows, full=False)
 
     assert (full["alone"], full["spare"]) == (["test_a"], ["test_b", "test_c"])
     assert (less["alone"], less["spare"]) == ([], [])
 
 
-def test_a_check_is_proven_by_killing_what_it_is_listed_with() -> None:
-    """A check is unproven if it did not kill the mutant that it is listed with.
+def test_a_mutant_is_killed_by_a_finding_on_the_clause_that_it_is_for(tmp_path: Path) -> None:
+    """A mutant that is convicted of another clause only is killed for another reason."""
+    (known,) = (trial for trial in wire_trials() if trial.changed.id == "false-spaced")
+    other = "FR-014.described"
+    fault = replace(known.changed, breaks=(other, *known.clauses))
+    trials = [known, replace(known, changed=fault, clauses=fault.breaks)]
 
-    It is then tried on that mutant alone; a check that is not listed, on several.
-    """
-    check, proof = next(iter(proofs().items()))
-    row = MatrixRow(id=proof, kind="fault", text="", clauses=(), cell="killed", by=("another",))
+    cells = [row.cell for row in matrix.rows(trials, tmp_path, full=False)]
 
-    missing = [candidate for candidate in unproven([row]) if candidate.name == check]
-    of_a_part = [candidate.name for candidate in unproven([row], {proof})]
-    elsewhere = [candidate.name for candidate in unproven([row], {"another-mutant"})]
-    unproven_here = [
-        candidate for candidate in unproven([replace(row, by=(check,))]) if candidate.name == check
-    ]
-    (alone,) = duels_of(missing, trials())
-    (fresh,) = duels_of([replace(missing[0], name="test_of_tomorrow")], trials())
-
-    assert unproven_here == []
-    assert (check in of_a_part, elsewhere) == (True, [])
-    assert [tried_trial.changed.id for tried_trial in alone.trials] == [proof]
-    assert len(fresh.trials) > 1
+    assert cells == ["killed", "killed for another reason"]
 
 
 def test_an_unknown_name_is_refused(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def done(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=110)
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 def test_a_fault_that_the_target_has_itself_is_unseeable(tmp_path: Path) -> None:
     """On a target with a fault of its own, a mutant with the same fault is unseeable.
 
@@ -51,7 +51,7 @@ def test_a_fault_that_the_target_has_itself_is_unseeable(tmp_path: Path) -> None
     assert not set(rows["false-spaced"]["by"]) & set(rows["unchanged"]["by"])
 
 
-@pytest.mark.proof(parts=3)
+@pytest.mark.proof(parts=6)
 def test_a_target_of_other_processes_is_tried(tmp_path: Path) -> None:
     """`selftest --target-file` acquits the target and kills a mutant in front of it, exit 0.
 

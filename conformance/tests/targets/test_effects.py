@@ -5,16 +5,19 @@ import time
 import pytest
 
 from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.targets.effects import LIFTS, LISTS, LOCKS, Effects, Lag
+from mcp_proxy_conformance.targets.effects import Act, Effects, Lag
 
 WIPE, LIST = ToolKey("forge", "wipe"), ToolKey("forge", "list")
 ENFORCE_S = 5.0
+LOCK = Act("lock user", "user", "forge", ("wipe",))
+LIFT = Act("unlock user", "user", "forge", ("wipe",))
+REFRESH = Act("refresh", "refresh", "forge")
 
 
 @pytest.fixture
 def effects() -> Effects:
-    """Effects of a target whose longest lag was 0.2 s, with two tools that were called."""
-    made = Effects(Lag(longest_s=0.2), ENFORCE_S)
+    """Effects of a target on which a lock took 0.2 s at most, with two tools that were called."""
+    made = Effects(Lag({"lock user": 0.2}), ENFORCE_S)
     made.called(WIPE, reached=True)
     made.called(LIST, reached=True)
     return made
@@ -22,7 +25,7 @@ def effects() -> Effects:
 
 def test_a_lock_is_shown_by_the_first_refusal_of_a_tool_that_it_names(effects: Effects) -> None:
     """Not by a call that is still reached, nor by the refusal of another tool."""
-    effects.acted(LOCKS, "forge", ["wipe"])
+    effects.done(LOCK)
 
     effects.called(WIPE, reached=True)
     effects.called(LIST, reached=False)
@@ -34,9 +37,9 @@ def test_a_lock_is_shown_by_the_first_refusal_of_a_tool_that_it_names(effects: E
 
 def test_a_second_lock_is_shown_by_no_refusal(effects: Effects) -> None:
     """The first lock refused the call already; so the second is given the target's lag."""
-    effects.acted(LOCKS, "forge", ["wipe"])
+    effects.done(LOCK)
     effects.called(WIPE, reached=False)
-    effects.acted(LOCKS, "forge", ["wipe"])
+    effects.done(LOCK)
     laid = time.monotonic()
 
     effects.called(WIPE, reached=False)
@@ -46,8 +49,8 @@ def test_a_second_lock_is_shown_by_no_refusal(effects: Effects) -> None:
 
 def test_two_locks_at_once_are_not_both_shown_by_one_refusal(effects: Effects) -> None:
     """One change of the outcome shows one action: the earliest."""
-    effects.acted(LOCKS, "forge", ["wipe"])
-    effects.acted(LOCKS, "forge", ["wipe"])
+    effects.done(LOCK)
+    effects.done(LOCK)
 
     effects.called(WIPE, reached=False)
 
@@ -56,8 +59,8 @@ def test_two_locks_at_once_are_not_both_shown_by_one_refusal(effects: Effects) -
 
 def test_a_lift_before_its_lock_took_effect_is_shown_by_no_reached_call(effects: Effects) -> None:
     """The call was reached before, too; the lock may come into force yet."""
-    effects.acted(LOCKS, "forge", ["wipe"])
-    effects.acted(LIFTS, "forge", ["wipe"])
+    effects.done(LOCK)
+    effects.done(LIFT)
 
     effects.called(WIPE, reached=True)
 
@@ -71,10 +74,10 @@ def test_a_list_is_shown_by_a_tool_that_turns_up_or_a_changed_one_that_is_refuse
     fresh = ToolKey("forge", "fresh")
     effects.called(fresh, reached=False)
 
-    effects.acted(LISTS, "forge")
+    effects.done(REFRESH)
     effects.called(fresh, reached=True)
     turned_up = effects.due
-    effects.acted(LISTS, "forge")
+    effects.done(REFRESH)
     effects.called(WIPE, reached=False)
 
     assert (turned_up, effects.due) == (0.0, 0.0)
@@ -84,13 +87,21 @@ def test_a_lag_that_was_seen_is_kept_for_every_target() -> None:
     """Without one, and on a patient target, an effect is given all of the time."""
     lag = Lag()
     first, second = Effects(lag, ENFORCE_S), Effects(lag, ENFORCE_S)
-    second.acted(LOCKS, "forge")
+    second.done(LOCK)
     unknown = second.due - time.monotonic()
 
     first.called(WIPE, reached=True)
-    first.acted(LOCKS, "forge", ["wipe"])
+    first.done(LOCK)
     first.called(WIPE, reached=False)
     known = second.due - time.monotonic()
     second.patient = True
 
     assert (unknown > 4, known < 1, second.due - time.monotonic() > 4) == (True, True, True)
+
+
+def test_the_lag_of_one_operation_says_nothing_of_another(effects: Effects) -> None:
+    """After a prompt lock of the user, one of the operator's config is given all of the time."""
+    effects.done(LOCK._replace(operation="lock config"))
+    laid = time.monotonic()
+
+    assert effects.due - laid == pytest.approx(ENFORCE_S, abs=0.05)

@@ -154,7 +154,7 @@ def _clause(entry: Explained) -> Iterator[str]:
 
 
 def _proofs(entry: Explained) -> Iterator[str]:
-    """Yield the lines on a clause's checks, cases, mutants with their killers, and further mutants.
+    """Yield the lines on a clause's checks, cases, listed mutants, and further ones.
 
     A part without content is left out; further mutants are only counted.
     """
@@ -169,8 +169,8 @@ def _proofs(entry: Explained) -> Iterator[str]:
         yield ""
     if entry.broken:
         yield from _table(
-            ("mutant", "what is wrong with it", "killed by"),
-            [(code(b.id), prose(b.text), ", ".join(map(code, b.killers))) for b in entry.broken],
+            ("mutant", "what is wrong with it"),
+            [(code(mutant.id), prose(mutant.text)) for mutant in entry.broken],
         )
     if entry.others:
         yield f"Further mutants that break it: {entry.others}."

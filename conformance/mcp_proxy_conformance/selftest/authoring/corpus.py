@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from mcp_proxy_conformance.selftest.authoring.kinds import (
     KINDS,
     LOAD_CASE,
     PROFILE,
-    PROOFS,
     REQUIREMENTS,
     SENTENCES,
     STAGE,
@@ -101,12 +100,10 @@ class Corpus:
 
     @cached_property
     def shipped(self) -> Shipped:
-        """The corpus as a Shipped, in which `shipped.gaps` searches for gaps in the proofs.
+        """The corpus as a Shipped, in which `shipped.gaps` searches for gaps.
 
-        It has the newest versions of the proven profiles; proofs of several files are
-        merged.
+        It has the newest versions of the proven profiles.
         """
-        proofs = self.values(PROOFS)
         return shipped_with(
             clauses=self.catalogue.clauses,
             proven=tuple(self.newest[name] for name in JUDGING if name in self.newest),
@@ -116,8 +113,6 @@ class Corpus:
             ),
             checks=checks_of(self.values(CASE), self.values(LOAD_CASE)),
             cases=(*self.values(CASE), *self.values(LOAD_CASE)),
-            proofs=reduce(dict.__or__, (part.kills for part in proofs), {}),
-            live=reduce(dict.__or__, (part.live for part in proofs), {}),
         )
 
 

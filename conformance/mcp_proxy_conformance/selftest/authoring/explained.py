@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mcp_proxy_conformance.catalogue.case import Case
 from mcp_proxy_conformance.catalogue.index import Check
@@ -18,21 +19,15 @@ from mcp_proxy_conformance.catalogue.requirement import (
     catalogue,
     unknown,
 )
-from mcp_proxy_conformance.selftest.shipped import LIVE, Shipped
+from mcp_proxy_conformance.selftest.shipped import Shipped
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakingMutant:
-    """A mutant that breaks a clause; `killers` are the checks listed with it."""
-
-    id: str
-    text: str
-    killers: tuple[str, ...]
+SHOWN = 4
+"""Mutants that are shown with a clause; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """One clause with everything that cites it; `broken` are the mutants that proofs.toml lists.
+    """One clause with everything that cites it; `broken` are the first mutants that break it.
 
     Attributes:
         others: Number of further mutants that break it.
@@ -43,33 +38,24 @@ class Explained:
     checks: tuple[Check, ...]
     cases: tuple[Case | LoadCase, ...]
     interpretations: tuple[Interpretation, ...]
-    broken: tuple[BreakingMutant, ...]
+    broken: tuple[Any, ...]
     others: int
     profiles: tuple[Profile, ...]
 
 
 def explained(clause_id: str, data: Shipped) -> Explained:
-    """Return a clause with all that cites it; raises UnknownClause.
-
-    Mutants that break it are listed with its checks for which proofs.toml names them; mutants
-    without such a check are only counted.
-    """
+    """Return a clause with all that cites it; raises UnknownClause."""
     clause = catalogue().clause(clause_id)
     checks = tuple(check for check in data.checks if clause_id in check.clauses)
     breaking = [mutant for mutant in data.counterexamples if clause_id in mutant.breaks]
-    broken = [
-        BreakingMutant(id=mutant.id, text=mutant.text, killers=killers)
-        for mutant in breaking
-        if (killers := _killers(mutant.id, checks, data))
-    ]
     return Explained(
         clause=clause,
         source=catalogue().source(clause_id),
         checks=checks,
         cases=tuple(case for case in data.cases if clause_id in case.clauses),
         interpretations=tuple(row for row in data.interpretations if clause_id in row.clauses),
-        broken=tuple(broken),
-        others=len(breaking) - len(broken),
+        broken=tuple(breaking[:SHOWN]),
+        others=len(breaking[SHOWN:]),
         profiles=tuple(profile for profile in data.profiles if clause_id in profile.clauses),
     )
 
@@ -107,13 +93,3 @@ def selected(row: Requirement, wanted: str, within: Profile | None = None) -> tu
 def _proving(row: Requirement) -> Sequence[str]:
     """Return the ids of a requirement's own clauses, then of those elsewhere that prove it."""
     return (*(clause.id for clause in row.clauses), *row.proved_by)
-
-
-def _killers(name: str, checks: Sequence[Check], data: Shipped) -> tuple[str, ...]:
-    """Return the names, once each, of those checks for which proofs.toml lists mutant `name`."""
-    names = [
-        check.name
-        for check in checks
-        if (data.live if check.module.startswith(LIVE) else data.proofs).get(check.name) == name
-    ]
-    return tuple(dict.fromkeys(names))

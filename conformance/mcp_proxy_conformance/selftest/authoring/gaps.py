@@ -16,7 +16,6 @@ from mcp_proxy_conformance.selftest.authoring.kinds import (
     INTERPRETATIONS,
     LOAD_CASE,
     PROFILE,
-    PROOFS,
     REQUIREMENTS,
 )
 
@@ -25,14 +24,12 @@ OF = {
     "interpretation": (INTERPRETATIONS,),
     "case": (CASE, LOAD_CASE),
     "profile": (PROFILE,),
-    "proof": (PROOFS,),
-    "check": (PROOFS,),
 }
 """The kinds of files in which a subject is named, or would be."""
 
 
 def gap_findings(known: Corpus) -> Iterator[LintFinding]:
-    """Yield a finding for each gap in the proofs that concerns one of the files to lint.
+    """Yield a finding for each gap that concerns one of the files to lint.
 
     A gap whose subject, such as a mutant, is defined in no data file is yielded at a line of Python
     code, if requirements or interpretations are linted.
@@ -51,7 +48,7 @@ def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]
     """Yield (document, line) for each place in data files that defines the id `name`.
 
     `noun` says what has that id, a key of OF; for any other noun nothing is yielded. A profile is
-    located at its `interpretations`, a check at `kills` of the proofs.
+    located at its `interpretations`.
     """
     for kind in OF.get(noun, ()):
         for document in known.of(kind):
@@ -61,21 +58,15 @@ def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]
             elif noun == "profile":
                 if document.value.name == name:
                     yield document, document.lines.line(("interpretations",))
-            elif noun == "check":
-                yield document, document.lines.line(("kills",))
             else:
-                yield from _named(document, noun, name)
+                yield from _named(document, name)
 
 
-def _named(document: Document, noun: str, name: str) -> Iterator[tuple[Document, int]]:
-    """Yield (document, line) for each line of a TOML file with `id = "NAME"`.
-
-    If `noun` is "proof", for each line with the key `name` instead.
-    """
-    wanted = rf"{re.escape(name)}\s*=" if noun == "proof" else rf'id\s*=\s*"{re.escape(name)}"'
+def _named(document: Document, name: str) -> Iterator[tuple[Document, int]]:
+    """Yield (document, line) for each line of a TOML file with `id = "NAME"`."""
     text = document.path.read_text(encoding="utf-8")
     for number, line in enumerate(text.splitlines(), 1):
-        if re.match(rf"\s*{wanted}", line):
+        if re.match(rf'\s*id\s*=\s*"{re.escape(name)}"', line):
             yield document, number
 
 

@@ -13,7 +13,6 @@ from mcp_proxy_conformance.catalogue.load_case import LoadCase
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, Profile
 from mcp_proxy_conformance.catalogue.sentence import Sentences
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.selftest.proofs import Proofs
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,6 @@ INTERPRETATIONS = Kind(
     frozenset({"interpretation"}),
     Interpretations,
 )
-PROOFS = Kind("list of proofs", "proofs", "proofs.toml", frozenset({"kills", "live"}), Proofs)
 PROFILE = Kind(
     "profile",
     "profile",
@@ -93,7 +91,6 @@ KINDS = (
     CONVICTING,
     REQUIREMENTS,
     INTERPRETATIONS,
-    PROOFS,
     PROFILE,
     SENTENCES,
     FROZEN,

@@ -159,7 +159,7 @@ def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 def _shared(documents: Sequence[Document], known: Corpus) -> Iterator[LintFinding]:
-    """Yield the findings on these documents that need all data: doubled ids, gaps in the proofs.
+    """Yield the findings on these documents that need all data: doubled ids, gaps.
 
     Gaps are searched for only if every one of these documents is sound.
     """

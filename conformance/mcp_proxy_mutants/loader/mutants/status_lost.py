@@ -33,9 +33,9 @@ MUTANTS: tuple[LoadMutant, ...] = (
                 heard=taken("reset", lambda s, *_: s.kind == "denied")),
     load_mutant("denial-lost-at-the-listing",
                 "A denial of tools/list is treated as a cut connection.",
-                "D1.denied", "D1.once", "R4.stops", attempt=at("tools/list", "reset", "denied")),
+                "D1.once", "D1.denied", "R4.stops", attempt=at("tools/list", "reset", "denied")),
     load_mutant("denial-may-pass-at-the-listing", "Once a session is open, a denial is transient.",
-                "D1.denied", "D1.once", "D2.ambiguous",
+                "D1.once", "D1.denied", "D2.ambiguous",
                 attempt=at("tools/list", "http_429", "denied")),
     load_mutant("not-found-lost", "A 404 is treated as a failed connection.",
                 "P3.not-found", "P3.once", heard=taken("reset", lambda s, *_: s.code == 404)),  # noqa: PLR2004

@@ -627,8 +627,8 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "config-entries-ask-the-user",
         "Descriptions of config-locked tools end with the text for user locks.",
-        "SC-003.discovery",
         "FR-005.once",
+        "SC-003.discovery",
         locked_entry=lambda facts, status, withheld: (
             std.locked_entry(facts, status, withheld)
             | (

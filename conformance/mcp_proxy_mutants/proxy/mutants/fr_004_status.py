@@ -662,8 +662,8 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "by-turns",
         "Which of two locks is named changes from answer to answer.",
-        "FR-004.deterministic",
         "FR-004.precedence",
+        "FR-004.deterministic",
         classify=Fresh(_by_turns),
     ),
     mutant(

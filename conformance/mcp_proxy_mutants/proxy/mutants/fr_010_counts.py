@@ -500,8 +500,8 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "later-pages-uncounted",
         "Locked tools from later pages of a list are not counted.",
-        "FR-010.sum",
         "FR-010.block",
+        "FR-010.sum",
         swap=lambda gateway: _uncount(gateway, on_later_pages(gateway)),
     ),
     mutant(
@@ -519,8 +519,8 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "deny-everywhere",
         "A deny list is applied to tools of that name on every server.",
-        "FR-010.sum",
         "SC-005.absent",
+        "FR-010.sum",
         swap=viewed_as(_any_server_denies),
     ),
     mutant(

@@ -151,8 +151,8 @@ MUTANTS = (
     relay_mutant(
         "relay-sends-batches",
         "A call is sent as a batch of one message.",
-        "RLY.up.wellformed",
         "RLY.tools.complete.callable",
+        "RLY.up.wellformed",
         make=lambda: _bytes(lambda message: write([message])),
     ),
     relay_mutant(

@@ -188,6 +188,13 @@ def _believing_bodies() -> Around:
     return _changed_request(lambda message: message, _fitting)
 
 
+def _believing_methods() -> Around:
+    """Return a filter that does not look at the method in headers: the body's takes its place."""
+    return _changed_request(
+        lambda message: message, lambda message: {"mcp-method": str(message.get("method"))}
+    )
+
+
 def _believing_names() -> Around:
     """Return a filter that calls the tool that the header names, whatever the body says."""
 
@@ -497,6 +504,13 @@ MUTANTS = (
         "RLY.era.headers.mismatch",
         "RLY.era.headers.before",
         front=in_front(make=_believing_names),
+    ),
+    relay_mutant(
+        "relay-believes-methods-in-bodies",
+        "The header with the method is not looked at.",
+        "RLY.era.headers.before",
+        "RLY.era.headers.mismatch",
+        front=in_front(make=_believing_methods),
     ),
     relay_mutant(
         "relay-looks-at-headers-too-late",

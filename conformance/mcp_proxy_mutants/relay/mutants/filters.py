@@ -1,5 +1,7 @@
 """Relay mutants of declared filters: filtered tools that are listed, or called."""
 
+from collections.abc import Container
+
 from mcp_proxy_mutants.relay.changed import JSON, Around, Forward, Got, Sent, by_message
 from mcp_proxy_mutants.relay.in_front import in_front
 from mcp_proxy_mutants.relay.json_text import Number, write
@@ -9,16 +11,18 @@ from mcp_proxy_mutants.relay.places import listed
 FILTERED = ("kept_back", "page_6")
 
 
-def filtering(*, pages: bool = True, first: bool = True, calls: bool = True) -> Around:
+def filtering(
+    *, pages: bool = True, first: bool = True, calls: bool = True, names: Container[str] = FILTERED
+) -> Around:
     """Return a filter that takes tools out of the first page and of later ones, and refuses calls.
 
-    Each can be left out.
+    Each can be left out. `names` are those of the tools.
     """
-    hiding = by_message(down=listed(lambda tool: None if tool["name"] in FILTERED else tool))
+    hiding = by_message(down=listed(lambda tool: None if tool["name"] in names else tool))
 
     async def around(sent: Sent, forward: Forward) -> Got:
         params = sent.message.get("params") or {}
-        if sent.message.get("method") == "tools/call" and params.get("name") in FILTERED and calls:
+        if sent.message.get("method") == "tools/call" and params.get("name") in names and calls:
             error = {"code": Number("-32602"), "message": "Unknown tool"}
             body = write({"jsonrpc": "2.0", "id": sent.message["id"], "error": error})
             return Got(status=200, headers=JSON, body=body)
@@ -35,6 +39,12 @@ MUTANTS = (
         "RLY.tools.filtered",
         make=lambda: filtering(calls=False),
         filters=FILTERED,
+    ),
+    relay_mutant(
+        "relay-refuses-what-it-lists",
+        "Some tools are listed, and refused when called; no filter is declared.",
+        "RLY.tools.complete.callable",
+        make=lambda: filtering(pages=False, first=False, names=("count",)),
     ),
     relay_mutant(
         "relay-lists-and-refuses",

@@ -234,10 +234,16 @@ MUTANTS = (
     relay_mutant(
         "relay-heads-calls-with-its-own-name",
         "Tools have a prefix, which the header of a call keeps on its way up.",
-        "RLY.era.headers.recomputed",
         "RLY.era.error.own",
+        "RLY.era.headers.recomputed",
         make=_prefixed,
         prefix=PREFIX,
+    ),
+    relay_mutant(
+        "relay-heads-calls-in-capitals",
+        "The header with the name of a tool is in capitals.",
+        "RLY.era.headers.recomputed",
+        make=_heading(lambda own: {**own, "mcp-name": own["mcp-name"].upper()}, "tools/call"),
     ),
     relay_mutant(
         "relay-quotes-names-in-headers",

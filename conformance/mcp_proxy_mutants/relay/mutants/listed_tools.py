@@ -243,15 +243,15 @@ MUTANTS = (
     relay_mutant(
         "relay-prefixes-and-forgets",
         "Tools are listed with a prefix, and cannot be called by it.",
-        "RLY.tools.complete.callable",
         "RLY.tools.complete.listed",
+        "RLY.tools.complete.callable",
         down=listed(lambda tool: tool | {"name": f"up_{tool['name']}"}),
     ),
     relay_mutant(
         "relay-cuts-names",
         "Tools are listed with the first 24 letters of their names.",
-        "RLY.tools.complete.callable",
         "RLY.tools.complete.listed",
+        "RLY.tools.complete.callable",
         down=listed(lambda tool: tool | {"name": tool["name"][:LONGEST_NAME]}),
     ),
     relay_mutant(

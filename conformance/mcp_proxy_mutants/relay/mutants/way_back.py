@@ -243,10 +243,20 @@ MUTANTS = (
     relay_mutant(
         "relay-tells-falling-progress",
         "Progress falls.",
+        "RLY.back.progress.values",
+        "RLY.back.progress.order",
+        down=_down(
+            PROGRESS, lambda params: params | {"progress": Number(f"-{params['progress']}")}
+        ),
+    ),
+    relay_mutant(
+        "relay-tells-progress-by-turns",
+        "Progress is one and nought by turns.",
         "RLY.back.progress.order",
         "RLY.back.progress.values",
         down=_down(
-            PROGRESS, lambda params: params | {"progress": Number(f"-{params['progress']}")}
+            PROGRESS,
+            lambda params: params | {"progress": Number(f"{int(float(params['progress'])) % 2}")},
         ),
     ),
     relay_mutant(
