@@ -101,8 +101,8 @@ def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
     """Return the number of a run's worker processes, as a text; None to run in this process.
 
     It is that of -n; without -n, for a whole run of a proxy or relay, that of the environment's
-    variable, by default `auto`. `auto` is one per processor for the reference, five for mcpproxy,
-    else two, at most ten. Raises BadTarget if the environment's is not a number from 1 to 9999 or
+    variable, by default `auto`. `auto` is one per processor for the reference, two for a relay,
+    else five, at most ten. Raises BadTarget if the environment's is not a number from 1 to 9999 or
     `auto`.
     """
     number: str | None = run["processes"]
@@ -113,6 +113,6 @@ def processes_of(run: Mapping[str, Any], kind: str) -> str | None:
             raise BadTarget(f"{PROCESSES} is {number[:SHOWN]!r}; set a number from 1 to 9999")
     if number == AUTO:
         processors = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-        each = {"reference": 1, "mcpproxy": 5}.get(kind, 2)  # the slower to set up, the more wait
+        each = {"reference": 1, "relay": 2}.get(kind, 5)  # the later its effects, the more wait
         number = str(min(MOST, (processors or 1) * each))
     return None if number == "1" else number

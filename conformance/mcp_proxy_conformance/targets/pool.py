@@ -98,7 +98,7 @@ class Pool(Generic[P]):
     @property
     def _ahead(self) -> int:
         """How many targets to start at once: more of a target whose operations take effect late."""
-        more = round(PER_LAG_S * max(self._target.lag.longest_s.values(), default=0.0))
+        more = round(PER_LAG_S * self._target.lag.usual_s)
         return max(self._target.ahead, min(MOST_AHEAD, self._target.ahead + more))
 
     def plan(self, wanted: Sequence[Wanted]) -> None:

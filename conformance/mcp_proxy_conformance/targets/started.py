@@ -333,8 +333,7 @@ class Started:
         self._expect_declared(act.capability)
         self.effects.tried = act
         access = operate()
-        if act.server:
-            self.effects.done(act)
+        self.effects.done(act)
         self.moved(access)
 
     def _expect_declared(self, word: str) -> None:

@@ -17,7 +17,7 @@ REFRESH = Act("refresh", "refresh", "forge")
 @pytest.fixture
 def effects() -> Effects:
     """Effects of a target on which a lock took 0.2 s at most, with two tools that were called."""
-    made = Effects(Lag({"lock user": 0.2}), ENFORCE_S)
+    made = Effects(Lag({"lock user": [0.1, 0.2, 0.1]}), ENFORCE_S)
     made.called(WIPE, reached=True)
     made.called(LIST, reached=True)
     return made
@@ -77,6 +77,7 @@ def test_a_list_is_shown_by_a_tool_that_turns_up_or_a_changed_one_that_is_refuse
     effects.done(REFRESH)
     effects.called(fresh, reached=True)
     turned_up = effects.due
+    effects.called(WIPE, reached=True)
     effects.done(REFRESH)
     effects.called(WIPE, reached=False)
 
@@ -90,9 +91,11 @@ def test_a_lag_that_was_seen_is_kept_for_every_target() -> None:
     second.done(LOCK)
     unknown = second.due - time.monotonic()
 
-    first.called(WIPE, reached=True)
-    first.done(LOCK)
-    first.called(WIPE, reached=False)
+    for reached in (False, True, False):
+        first.called(WIPE, reached=not reached)
+        first.done(LIFT if reached else LOCK)
+        first.called(WIPE, reached=reached)
+    lag.seen(LOCK.operation, 0.01, polled=False)
     known = second.due - time.monotonic()
     second.patient = True
 
@@ -105,3 +108,43 @@ def test_the_lag_of_one_operation_says_nothing_of_another(effects: Effects) -> N
     laid = time.monotonic()
 
     assert effects.due - laid == pytest.approx(ENFORCE_S, abs=0.05)
+
+
+def test_each_tool_of_an_act_is_due_to_it_and_to_no_later_one() -> None:
+    """After a lock of two tools the refusal of the second says nothing of a lock after it."""
+    effects = Effects(Lag(), ENFORCE_S)
+    for key in (WIPE, LIST):
+        effects.called(key, reached=True)
+
+    effects.done(LOCK._replace(tools=("wipe", "list")))
+    effects.called(WIPE, reached=False)
+    effects.done(LOCK._replace(operation="lock config", tools=("list",)))
+    laid = time.monotonic()
+    effects.called(LIST, reached=False)
+
+    assert effects.due - laid == pytest.approx(ENFORCE_S, abs=0.05)
+
+
+def test_three_times_of_an_operation_tell_how_long_it_takes() -> None:
+    """Before, it may take all of the time. The latest counts, if possible of repeated calls."""
+    lag, allowed = Lag(), list[float]()
+
+    for seconds in (0.2, 0.4, 0.3):
+        allowed.append(lag.allowed("lock user", ENFORCE_S))
+        lag.seen("lock user", seconds, polled=False)
+    allowed.append(lag.allowed("lock user", ENFORCE_S))
+    for seconds in (0.2, 0.3):
+        lag.seen("lock user", seconds, polled=True)
+    allowed.append(lag.allowed("lock user", ENFORCE_S))
+
+    assert allowed == pytest.approx([ENFORCE_S] * 3 + [0.6, 0.45])
+
+
+def test_what_a_restart_changes_shows_no_act(effects: Effects) -> None:
+    """A call that ends otherwise only after a restart is no sign of an act before it."""
+    effects.done(LOCK)
+    effects.done(Act("restart", "restart"))
+
+    effects.called(WIPE, reached=False)
+
+    assert effects.due > 0

@@ -15,7 +15,7 @@ from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.loader import Outcome
 
 Known = Mapping[str, Sequence[Facts]]
-LAG_S = 0.3
+LAG_S, NOTICED_S = 0.3, 0.05
 OPERATIONS = ("lock", "unlock", "approve", "refresh", "restart")
 
 
@@ -86,9 +86,14 @@ def late(gateway: Gateway, *, seconds: float, operations: Collection[str] = OPER
             then("lock" if _denies_more(gateway) else "unlock", follow)
 
     def switched(name: str, **changes: bool) -> None:
-        """Switch the server in its turn."""
+        """Switch the server in its turn, in the configuration file as it is by then."""
+
+        def act() -> None:
+            follow()
+            switch(name, **changes)
+
         locks = changes.get("quarantined", not changes.get("enabled", True))
-        then("lock" if locks else "unlock", partial(switch, name, **changes))
+        then("lock" if locks else "unlock", act)
 
     async def refreshed(name: str) -> Outcome:
         """Load the server's tools in their turn; return the last outcome."""
@@ -103,13 +108,20 @@ def late(gateway: Gateway, *, seconds: float, operations: Collection[str] = OPER
         """Approve the tools in their turn."""
         then("approve", partial(approve, list(tools)))
 
-    tasks: list[asyncio.Task[Any]] = []
+    tasks: list[asyncio.Task[Any]] = [loop.create_task(_again(followed))]
     put(gateway.store, lock=locked, approve=approved)
     put(gateway, follow=followed, switch=switched, refresh=refreshed)
     if "restart" in operations:
         put(gateway, known=lambda: (
             known() if time.monotonic() - began >= seconds else {name: [] for name in known()}
         ))  # fmt: skip
+
+
+async def _again(follow: Callable[[], None]) -> None:
+    """Follow a changed configuration file without a request."""
+    while True:
+        follow()
+        await asyncio.sleep(NOTICED_S)
 
 
 def _denies_more(gateway: Gateway) -> bool:
