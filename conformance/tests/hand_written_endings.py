@@ -5,7 +5,7 @@ Others have many failures, or long ones.
 
 from __future__ import annotations
 
-from hand_written_reports import CLEAN, ONE, Json, clause, message, report, result
+from hand_written_reports import CLEAN, ONE, Json, clause, judged_by, message, report, result
 
 from mcp_proxy_conformance.verdict.result import HINTS
 
@@ -105,7 +105,7 @@ LOADER = CLEAN | {
     "headline": "violated",
     "exit": 1,
     "why": "broken: T1.timeout",
-    "profile": {"id": "resilience", "version": 1, "floor": {"capabilities": [], "passes": []}},
+    "profile": judged_by("resilience"),
     "target": {"kind": "loader", "version": "", "wire": "", "capabilities": ["classifies"]},
     "clauses": [
         clause("T1.timeout", "required", "fail", "status of alpha"),
@@ -126,7 +126,7 @@ LOADER = CLEAN | {
 }
 LIVE = ended(
     "consistent with discovery-live@1", 0, "nothing observed contradicts it",
-    profile={"id": "discovery-live", "version": 1, "floor": {"capabilities": [], "passes": []}},
+    profile=judged_by("discovery-live"),
     target={"kind": "endpoint", "version": "1.2", "wire": "stateless", "capabilities": []},
 )  # fmt: skip
 WAIVER = {

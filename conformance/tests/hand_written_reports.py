@@ -116,16 +116,22 @@ def message(direction: str, text: str) -> Json:
     }
 
 
+def judged_by(profile: str) -> Json:
+    """Return the first version of a profile, as a report names it."""
+    floor: Json = {"capabilities": [], "passes": []}
+    return {"id": profile, "version": 1, "name": f"{profile}@1", "floor": floor}
+
+
 def report(*results: Json, text: str = "plain") -> Json:
     """Return a report of these results as JSON, in which the target's words are `text` everywhere.
 
     It is violated, with exit code 1, if a required result fails, else conformant.
     """
     failed = any(row["verdict"] == "fail" and row["level"] == "required" for row in results)
-    return {
+    document = {
         "format": "mcp-proxy-conformance-report/2",
         "suite": {"name": "mcp-proxy-conformance", "version": "0"},
-        "profile": {"id": "discovery", "version": 1, "floor": {"capabilities": [], "passes": []}},
+        "profile": judged_by("discovery"),
         "target": {
             "kind": "command",
             "version": text,
@@ -143,11 +149,13 @@ def report(*results: Json, text: str = "plain") -> Json:
             clause("FR-010.inspect", "required", "not_applicable", "inspect is not declared"),
         ],
         "results": list(results),
+        "causes": [],
         "stages": [],
         "messages": {"crowd/1": message("sent", text), "crowd/2": message("received", text)},
         "waivers": [],
         "timing": {"seconds": 2.5, "results": {"test_cap[11]": {"seconds": 0.25}}},
     }
+    return document | {"causes": json.loads(msgspec.json.encode(typed(document).causes))}
 
 
 ALL = [result(verdict) for verdict in ("pass", "fail", "inconclusive", "not_applicable", "error")]

@@ -245,13 +245,6 @@ def versions() -> tuple[Profile, ...]:
     return tuple(sorted(rows, key=lambda row: (row.id, row.version)))
 
 
-@cache
-def frozen() -> frozenset[str]:
-    """Return the names of the profile versions that never change, from fixtures/frozen.toml."""
-    data = msgspec.toml.decode((fixtures_dir() / "frozen.toml").read_bytes())
-    return frozenset(data["frozen"])
-
-
 def requirement(*ids: str) -> Callable[[_Check], _Check]:
     """Return a decorator that marks a check with the clauses that it judges.
 

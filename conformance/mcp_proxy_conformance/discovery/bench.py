@@ -271,10 +271,10 @@ class Bench:
         return exchanged(self.started, tool, arguments, asked, agent=self.agent,
                          endpoint=endpoint or self.endpoint, wire=self.wire)  # fmt: skip
 
-    def request(self, method: str, params: Any, *, endpoint: str = "") -> Reply:
+    def request(self, method: str, params: Any) -> Reply:
         """Send any request of the protocol and return the raw reply, an error too."""
-        place = endpoint or self.endpoint
-        reply = self.started.conversation(self.agent, place, self.wire).request(method, params)
+        talk = self.started.conversation(self.agent, self.endpoint, self.wire)
+        reply = talk.request(method, params)
         note_exchange(reply.messages, self._members({"method": method}))
         return reply
 

@@ -420,7 +420,7 @@ class ListeningClient:
         params = {
             "protocolVersion": revisions.LATEST_HANDSHAKE,
             "capabilities": json.loads(capabilities),
-            "clientInfo": revisions.client_info("mcp-proxy-conformance"),
+            "clientInfo": revisions.CLIENT_INFO,
         }
         answer = self.request("initialize", params)
         result = answer.get("result")

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.upstream.relayed import COUNT, Answer, Era, Relayed, paged, subject
+from mcp_proxy_conformance.upstream.relayed import COUNT, Answer, Era, Page, Relayed, subject
 from mcp_proxy_conformance.upstream.talk import COMPLETE, LEVELS
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
@@ -231,7 +231,7 @@ def featured(tools: Sequence[bytes], era: Era = "handshake") -> Relayed:
         **{method: (question(method),) for method in ASKED},
     }
     return Relayed(
-        pages=paged(tools),
+        pages={None: Page(entries=tuple(tools))},
         answers={
             **{case: Answer(result=text, before=before) for case, before in told.items()},
             **{

@@ -9,7 +9,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.relay_case import relay_cases
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.fidelity.offers import FEATURES, STATELESS, TELLING, featured
-from mcp_proxy_conformance.upstream.relayed import ORIGIN, Answer, Page, Relayed, paged
+from mcp_proxy_conformance.upstream.relayed import ORIGIN, Answer, Page, Relayed
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 ANY: dict[str, Any] = {"type": "object"}
@@ -61,7 +61,7 @@ def _stages() -> Mapping[str, Relayed]:
     }
     answers["give_structured"] = Answer(result=b'{"content":[],"structuredContent":{}}')
     calls = (tool("echo"), tool("give"), tool("give_structured", outputSchema=ANY), tool("count"))
-    relayed = Relayed(pages=paged(calls), answers=answers)
+    relayed = Relayed(pages={None: Page(entries=calls)}, answers=answers)
     seven = [
         tool(f"page_{number}", description=f"The tool {number} of $session.")
         for number in range(1, 8)
@@ -77,7 +77,7 @@ def _stages() -> Mapping[str, Relayed]:
         SEVERAL.id: Relayed(pages=_of_one(0), second=Relayed(pages=_of_one(1))),
         PAGED.id: Relayed(pages=_four_pages(seven)),
         DESCRIBED.id: Relayed(
-            pages=paged(_described()),
+            pages={None: Page(entries=tuple(_described()))},
             answers={
                 "members": Answer(
                     result=b'{"content":[],"structuredContent":{"total":3,"rate":0.5}}'
@@ -89,7 +89,7 @@ def _stages() -> Mapping[str, Relayed]:
 
 def _of_one(number: int) -> Mapping[str | None, Page]:
     shared = tool(SHARED, description=SEARCHES[number])
-    return paged([shared, tool(OWN[number], description=ALONE[number])])
+    return {None: Page(entries=(shared, tool(OWN[number], description=ALONE[number])))}
 
 
 def _four_pages(tools: Sequence[bytes]) -> Mapping[str | None, Page]:

@@ -30,7 +30,6 @@ STANDING = [
     ("Accept-Encoding", "identity"),
     ("Content-Type", "application/json"),
 ]
-NAME = "mcp-proxy-conformance"
 
 
 def meta(**members: Any) -> dict[str, Any]:
@@ -40,7 +39,7 @@ def meta(**members: Any) -> dict[str, Any]:
     """
     every = {
         "protocolVersion": revisions.LATEST_STATELESS,
-        "clientInfo": revisions.client_info(NAME),
+        "clientInfo": revisions.CLIENT_INFO,
         "clientCapabilities": {},
         **members,
     }

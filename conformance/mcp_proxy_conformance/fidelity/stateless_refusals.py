@@ -28,11 +28,11 @@ from mcp_proxy_conformance.wire.jsonrpc import (
     request,
 )
 from mcp_proxy_conformance.wire.revisions import (
+    CLIENT_INFO,
     INVALID_PARAMS,
     LATEST_STATELESS,
     METHOD_NOT_FOUND,
     UNSUPPORTED_REVISION,
-    client_info,
     header_value,
     stateless_headers,
 )
@@ -299,7 +299,7 @@ def _granted(bench: RelayBench, side: Side, version: str) -> Any:
     params = {
         "protocolVersion": version,
         "capabilities": {},
-        "clientInfo": client_info("mcp-proxy-conformance"),
+        "clientInfo": CLIENT_INFO,
     }
     with closing(bench.relay.carrier(side)) as carrier:
         carrier.begin(take)

@@ -14,8 +14,6 @@ from mcp_proxy_conformance.verdict.outcome import Outcome
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
 FORMAT = "mcp-proxy-conformance-report/2"
-FIRST_FORMAT = "mcp-proxy-conformance-report/1"
-"""It had `judgement`, F or A, in the place of `level`; it is still read."""
 SUITE = "mcp-proxy-conformance"
 
 
@@ -27,11 +25,11 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """The profile that a run was judged by; `name`, with versions, is empty in old reports."""
+    """The profile that a run was judged by; `name` has the version of each that it joins."""
 
     id: str
     version: int
-    name: str = ""
+    name: str
     floor: Floor
 
 
@@ -41,7 +39,7 @@ class JudgedTarget(msgspec.Struct, frozen=True, kw_only=True):
     `declared` are the declarations there that were taken on its word, by member.
 
     `name` and `version` are those of the target file, else those that the target gives of itself;
-    empty if there are none, and `name` in reports of earlier builds.
+    empty if there are none.
     """
 
     kind: str
@@ -106,7 +104,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     cut_short: str = ""
     clauses: list[ClauseVerdict]
     results: list[Result]
-    causes: list[RootCause] = []
+    causes: list[RootCause]
     stages: list[Stage]
     messages: dict[str, ReportedMessage]
     waivers: list[Waiver]

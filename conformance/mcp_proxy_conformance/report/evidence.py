@@ -84,8 +84,8 @@ def guilty(result: Result, messages: Mapping[str, ReportedMessage]) -> tuple[Gui
     """Return the messages of a failed or waived result that show the failure; () for others.
 
     They are the answers that its findings were read from, the first finding's first, or a request
-    that got none. Where findings name no messages, as in reports of earlier builds, it is the last
-    message of the target.
+    that got none. Where findings name no messages, it is the last message of the
+    target.
     """
     if result.verdict not in ("fail", "waived"):
         return ()

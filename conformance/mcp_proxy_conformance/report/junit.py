@@ -10,7 +10,6 @@ from mcp_proxy_conformance.report.phrases import (
     again,
     causes_of,
     consequences,
-    profile_of,
     sentence,
     target_of,
     waived_by,
@@ -39,7 +38,7 @@ def render(report: Report) -> str:
     suites = ET.Element("testsuites", {"name": SUITE, **counts})
     skipped = {"skipped": str(_number_with("skipped", cases))}
     suite = ET.SubElement(
-        suites, "testsuite", {"name": inert(profile_of(report))} | counts | skipped
+        suites, "testsuite", {"name": inert(report.profile.name)} | counts | skipped
     )
     facts = {"headline": report.headline, "why": report.why, "target": target_of(report)}
     properties = ET.SubElement(suite, "properties")

@@ -13,7 +13,6 @@ from mcp_proxy_conformance.report.phrases import (
     again,
     consequences,
     is_left_out,
-    profile_of,
     sentence,
     taken,
     target_of,
@@ -39,7 +38,7 @@ def render(report: Report) -> str:
     lines = [
         f"# {code(report.headline)}: {code(report.why)}",
         "",
-        f"Profile {code(profile_of(report))}, target {code(target_of(report))}.",
+        f"Profile {code(report.profile.name)}, target {code(target_of(report))}.",
         *(["", f"Taken on the word of its target file: {code(on_word)}."] if on_word else []),
         *([] if report.complete else ["", "Only a part of the profile was judged."]),
         "",

@@ -13,7 +13,6 @@ from mcp_proxy_conformance.report.phrases import (
     Sentence,
     is_left_out,
     named,
-    profile_of,
     sentence,
     target_of,
 )
@@ -124,7 +123,7 @@ def _column(number: int, file: str, report: Report) -> Column:
         file=file,
         kind=named(report),
         target=target_of(report),
-        profile=profile_of(report),
+        profile=report.profile.name,
         headline=report.headline,
         exit=report.exit,
         colour=colour_of(report),

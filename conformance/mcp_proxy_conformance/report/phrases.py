@@ -215,15 +215,6 @@ def line_of(result: Result, lines: Mapping[str, int]) -> int:
     return next((lines[name] for name in wanted if name in lines), 1)
 
 
-def profile_of(report: Report) -> str:
-    """Return the profile as `--profile` takes it: `id@version`, several joined by a `+`.
-
-    A report of an earlier build has no name; then the id is followed by the first one's version.
-    """
-    profile = report.profile
-    return profile.name or f"{profile.id}@{profile.version}"
-
-
 def named(report: Report) -> str:
     """Return the target's name, or its kind if it has none, followed by its version if known."""
     target = report.target

@@ -11,8 +11,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.bounded import MOST_OF_REPORT, read_bytes
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.report.document import FIRST_FORMAT, FORMAT, Report
-from mcp_proxy_conformance.verdict.causes import causes
+from mcp_proxy_conformance.report.document import FORMAT, Report
 from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
     CONFORMANT,
@@ -31,7 +30,7 @@ class BadReport(Exception):
 
 
 def read_report(path: Path) -> Report:
-    """Read a `report.json` of the present or the first format; causes are computed if missing.
+    """Read a `report.json`.
 
     Raises BadReport if the file does not exist, is not such a report, or contradicts itself.
     """
@@ -57,9 +56,8 @@ def report_of(raw: bytes, path: Path) -> Report:
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise BadReport(f"{path} is not JSON: {error}; name the report.json of a run") from error
     form = document.get("format") if isinstance(document, dict) else None
-    if form not in (FIRST_FORMAT, FORMAT):
+    if form != FORMAT:
         raise BadReport(f"{path} does not have the format {FORMAT}; name the report.json of a run")
-    _bring_up_to_date(document)
     fault = _fault(document)
     if not fault:
         try:
@@ -69,39 +67,9 @@ def report_of(raw: bytes, path: Path) -> Report:
         else:
             if unlike := _contradiction(report):
                 raise BadReport(f"{path} {EDITED}: {unlike}; {AGAIN}")
-            if "causes" in document:
-                return report
-            root_causes = causes(report.clauses, report.results)
-            return msgspec.structs.replace(report, causes=root_causes)
+            return report
     problem = " ".join(inert(fault).split())
     raise BadReport(f"{path} is not a valid report: {problem}; {AGAIN}")
-
-
-def _bring_up_to_date(document: dict[str, Any]) -> None:
-    """Convert what earlier builds wrote: `judgement`, F or A, to `level`; a finding's `message`.
-
-    It becomes `messages`, with the message before it. Values out of place stay as they are.
-    """
-    levels: dict[object, str] = {"F": "required", "A": "advisory"}
-    document["format"] = FORMAT
-    for row in (*_objects(document, "clauses"), *_objects(document, "results")):
-        if "judgement" in row:
-            level = row.pop("judgement")
-            row["level"] = levels.get(level, level) if isinstance(level, str) else level
-        cited = row.get("messages")
-        places = cited if isinstance(cited, list) else []
-        for finding in _objects(row, "findings"):
-            if (
-                isinstance(answer := finding.pop("message", None), str)
-                and "messages" not in finding
-            ):
-                at = places.index(answer) + 1 if answer in places else 0
-                finding["messages"] = places[max(0, at - 2) : at]
-
-
-def _objects(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    rows = row.get(name)
-    return [each for each in rows if isinstance(each, dict)] if isinstance(rows, list) else []
 
 
 class _Twice(ValueError):

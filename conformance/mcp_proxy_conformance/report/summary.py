@@ -16,7 +16,6 @@ from mcp_proxy_conformance.report.phrases import (
     command_of,
     is_after_the_end,
     is_left_out,
-    profile_of,
     taken,
     target_of,
     word,
@@ -60,7 +59,7 @@ def summary(report: Report, path: Path, *, is_verbose: bool, columns: int = 0) -
     counts, aside = _counts(report, "required"), _counts(report, "advisory")
     left = sum(map(is_left_out, report.clauses))
     rows = [
-        ("judged", f"{target_of(report)}, by profile {profile_of(report)}"),
+        ("judged", f"{target_of(report)}, by profile {report.profile.name}"),
         ("clauses", f"{counts or 'none judged'}{f'; left out: {left}' if left else ''}"),
         ("advisory", f"{aside}; they do not decide" if aside else ""),
         ("", f"{_some(advisory, IDS if is_listed else FEW)} {verb}; {why}" if advisory else ""),

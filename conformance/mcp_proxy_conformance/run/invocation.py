@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,21 +17,13 @@ from mcp_proxy_conformance.run.request import Brought, RunRequest
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import BadTarget
 
-INI = "checks.ini"
-SETTINGS = """\
-[pytest]
-python_files = test_*.py
-markers =
-timeout_func_only = true
-filterwarnings =
-    ignore::pytest.PytestConfigWarning
-"""
 CHECK_S = 180
 ALONE = (
-    "--disable-plugin-autoload", "-p", "mcp_proxy_conformance.plugin", "-p", "no:cacheprovider",
+    "-c", str(Path(__file__).with_name("checks.ini")), "--noconftest", "--disable-plugin-autoload",
+    "-p", "mcp_proxy_conformance.plugin", "-p", "no:cacheprovider",
     "-p", "no:unraisableexception", "-p", "no:logging",
 )  # fmt: skip
-"""Loads our plugin, and no plugin that happens to be installed or only costs time."""
+"""Our settings and plugin alone: none of the user's, nor a plugin that only costs time."""
 SILENT = (
     "-q", "--tb=no", "--no-header", "--capture=no", "-p", "no:threadexception", "-W", "ignore",
     "--assert=rewrite",
@@ -46,7 +37,7 @@ def unwritable(out: Path, error: OSError) -> BadTarget:
 
 
 def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
-    """Make the output folder with pytest's settings; return the path of its emptied log.
+    """Make the output folder; return the path of its emptied log.
 
     An earlier report and target logs are removed, and PYTEST_ADDOPTS from the environment.
     Raises BadTarget if the folder cannot be written, or one of `checks` is not the name of a
@@ -66,7 +57,6 @@ def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
         (out / "report.json").unlink(missing_ok=True)
         shutil.rmtree(out / LOGS, ignore_errors=True)
         log.write_text("", encoding="utf-8")
-        (out / INI).write_text(SETTINGS, encoding="utf-8")
     except OSError as error:
         raise unwritable(out, error) from None
     os.environ.pop("PYTEST_ADDOPTS", None)
@@ -106,7 +96,7 @@ def invoke(
             "a target made in this process cannot be passed to others; leave processes out"
         )
     words = [
-        *map(str, files), "-c", str(out / INI), "--rootdir", str(out), *ALONE,
+        *map(str, files), "--rootdir", str(out), *ALONE,
         "-p", "pytest_timeout", f"--timeout={check_s + soak}",
         *(SILENT if silent else ("--capture=sys", "--tb=native")),
         *(["-p", "xdist.plugin", "-n", processes] if processes is not None else []),
@@ -129,10 +119,7 @@ def collect(folders: Sequence[str]) -> None:
     A KeyboardInterrupt that came meanwhile is raised; any other failure of the collection is
     ignored.
     """
-    with tempfile.TemporaryDirectory() as place:
-        ini = Path(place) / INI
-        ini.write_text(SETTINGS, encoding="utf-8")
-        files = [str(checks_dir() / folder) for folder in folders]
-        words = [*files, "--collect-only", "-c", str(ini), "--rootdir", place, *ALONE, *SILENT]
-        if pytest.main(words) == pytest.ExitCode.INTERRUPTED:  # pytest keeps what was raised
-            raise KeyboardInterrupt
+    files = [str(checks_dir() / folder) for folder in folders]
+    words = [*files, "--collect-only", *ALONE, *SILENT]
+    if pytest.main(words) == pytest.ExitCode.INTERRUPTED:  # pytest keeps what was raised
+        raise KeyboardInterrupt

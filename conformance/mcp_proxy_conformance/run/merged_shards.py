@@ -69,7 +69,7 @@ def merged(reports: Mapping[str, Report]) -> Report:
 def _part(name: str, report: Report) -> Part:
     """Return a report's part of the run.
 
-    Raises BadReport if the report is of a whole run, has an impossible number, or names no profile.
+    Raises BadReport if the report is of a whole run, or has an impossible number.
     """
     part = report.shard
     if isinstance(part, msgspec.UnsetType):
@@ -79,8 +79,6 @@ def _part(name: str, report: Report) -> Part:
         raise BadReport(
             f"{name} claims to be part {label}, which cannot be; run `run --shard` again"
         )
-    if not report.profile.name:
-        raise BadReport(f"{name} has no profile.name; run `run --shard` again")
     return part
 
 

@@ -61,7 +61,8 @@ OF_LOADER, BASIC = "resilience", "resilience-basic"
 LOADERS, RELAYS = ("resilience",), ("fidelity",)
 """The folders of the checks of these kinds of target alone."""
 OWN_LOADER = (sys.executable, "-m", "mcp_proxy_reference.load")
-SCRATCH = "scratch"
+SCRATCH = "scratch-of-run"
+"""An unlikely name for a user's folder: it is removed with the run, unless that is kept."""
 
 
 def set_up(request: RunRequest, scratch: str = SCRATCH) -> RunSession:

@@ -94,17 +94,6 @@ def install(environment: Environment) -> Path:
     return place
 
 
-def version(environment: Environment) -> str:
-    """Return the version of the package in an environment made by pip, which must exist.
-
-    Raises:
-        NotInstalled: The environment does not exist, or its interpreter fails.
-    """
-    ask = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
-    words = (str(environment.python), "-I", "-c", ask, environment.package)
-    return _run(words, environment).strip()
-
-
 def _place(environment: Environment) -> Path:
     """Return the folder of an environment, which need not exist.
 

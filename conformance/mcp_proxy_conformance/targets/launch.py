@@ -75,7 +75,6 @@ def mcpproxy(binary: str) -> Launch:
     )
 
 
-HOST = "mcp_proxy_conformance.targets.warm_host_program"
 REFERENCE = Launch(
     command=(sys.executable, "-m", "mcp_proxy_reference"),
     says_address=True,

@@ -27,7 +27,7 @@ from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.jsonrpc import decoded, dumps, object_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     from mcp_proxy_conformance.upstream.authority import Authority
     from mcp_proxy_conformance.upstream.http import HttpRequest
@@ -102,7 +102,6 @@ class Relayed:
     capabilities: bytes = b'{"tools":{}}'
     instructions: str = ""
     era: Era = "handshake"
-    hints: bytes = b'"ttlMs":500,"cacheScope":"private"'
     second: Relayed | None = None
 
     def having(self, names: Collection[str]) -> Relayed:
@@ -124,23 +123,6 @@ class Relayed:
     def names(self) -> tuple[str, ...]:
         """The names of all tools, in the order of their listing."""
         return tuple(json.loads(entry)["name"] for entry in self.entries)
-
-
-def paged(entries: Sequence[bytes], cursors: Sequence[str] = ()) -> dict[str | None, Page]:
-    """Divide entries into one more page than there are cursors; return the pages by cursor.
-
-    The first page is under None. Pages have equally many entries, except for the last ones, which
-    have the rest.
-    """
-    size = -(-len(entries) // (len(cursors) + 1))
-    keys: list[str | None] = [None, *cursors]
-    return {
-        key: Page(
-            entries=tuple(entries[at * size : (at + 1) * size]),
-            following=keys[at + 1] if at + 1 < len(keys) else None,
-        )
-        for at, key in enumerate(keys)
-    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

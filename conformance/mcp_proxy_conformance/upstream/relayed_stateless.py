@@ -256,7 +256,7 @@ class StatelessServer(RelayedServer):
         """
         if b'"resultType":' in result[:20]:
             return result
-        hints = self.given.hints + b"," if method in CACHEABLE else b""
+        hints = b'"ttlMs":500,"cacheScope":"private",' if method in CACHEABLE else b""
         head = b'{"resultType":"complete",' + hints
         return (head.removesuffix(b",") if result == b"{}" else head) + result[1:]
 

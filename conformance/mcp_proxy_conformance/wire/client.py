@@ -35,25 +35,21 @@ class Client(Conversation):
         headers: Mapping[str, str] | None = None,
         timeout: float = 10.0,
         wire: Wire = "auto",
-        name: str = "mcp-proxy-conformance",
         dialing: Dialing = DIRECT,
         held: Held | None = None,
     ) -> None:
         """Connect to nothing yet; ValueError for an unusable URL or header.
 
-        `headers` go with every request, `timeout` is that of a request in seconds, `name` the
-        client's in the handshake; `wire` is the era to speak (`auto`: a handshake, else the
-        stateless one); `dialing` sets certificates, proxy and redirects; `held` counts the memory
-        of answers, if given.
+        `headers` go with every request, `timeout` is that of a request in seconds; `wire` is the
+        era to speak (`auto`: a handshake, else the stateless one); `dialing` sets certificates,
+        proxy and redirects; `held` counts the memory of answers, if given.
         """
         self.url = url
         self._requested: Wire = wire
         self._transcript = transcript
         self._headers = dict(headers or {})
         self._dialing = dialing
-        self._session = Session(
-            url, transcript=transcript, headers=self._headers, name=name, dialing=dialing
-        )
+        self._session = Session(url, transcript=transcript, headers=self._headers, dialing=dialing)
         super().__init__(self._session, timeout, held)
 
     @property
@@ -77,7 +73,6 @@ class Client(Conversation):
             headers=self._headers,
             timeout=self.timeout,
             wire=self._requested,
-            name=self._session.name,
             dialing=self._dialing,
             held=self._held,
         )

@@ -30,7 +30,6 @@ class ServerInfo:
 class Carrier(Protocol):
     """Transport that sends messages to one target; `revision` is empty before the handshake."""
 
-    name: str
     revision: str
 
     def ask(self, method: str, params: bytes | None, timeout: float) -> Reply:
@@ -163,19 +162,13 @@ class Conversation:
             self._held.take(reply.envelope)
         return reply
 
-    def notify(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None = None,
-        *,
-        raw_params: bytes | None = None,
-    ) -> None:
+    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send a notification, in the session, opened if needed; no answer is returned.
 
         Raises Unreachable, or over HTTP ProtocolFault unless it is acknowledged.
         """
         self.open()
-        self._carrier.tell(method, _bytes(params, raw_params), self.timeout)
+        self._carrier.tell(method, _bytes(params, None), self.timeout)
 
     def exchange(self, body: bytes, until: Callable[[bytes], bool]) -> bytes:
         """Send a message as it is; return the first message after it that `until` accepts.
@@ -186,15 +179,13 @@ class Conversation:
         self.open()
         return self._carrier.exchange(body, until, self.timeout)
 
-    def call_tool(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, timeout: float | None = None
-    ) -> ToolReply:
+    def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolReply:
         """Call a tool (`tools/call`); a JSON-RPC error or a tool error is returned, not raised.
 
-        Raises Unreachable without an answer in `timeout` seconds, ProtocolFault for an invalid one.
+        Raises Unreachable without an answer in time, ProtocolFault for an invalid one.
         """
         params = {"name": name, "arguments": dict(arguments or {})}
-        return ToolReply.of(self.request("tools/call", params, timeout=timeout))
+        return ToolReply.of(self.request("tools/call", params))
 
     def tool_pages(self) -> tuple[Reply, ...]:
         """Return all pages of `tools/list`, each with its exact bytes, following `nextCursor`.
@@ -249,11 +240,10 @@ class Conversation:
         kept as `opening`. Raises ProtocolFault if the target refuses, or chooses a revision that is
         unknown here.
         """
-        info = revisions.client_info(self._carrier.name)
         params = {
             "protocolVersion": revisions.LATEST_HANDSHAKE,
             "capabilities": {},
-            "clientInfo": info,
+            "clientInfo": revisions.CLIENT_INFO,
         }
         reply = self._carrier.ask("initialize", jsonrpc.dumps(params), self.timeout)
         revision = handshake_result(reply).get("protocolVersion")

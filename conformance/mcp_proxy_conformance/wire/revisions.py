@@ -29,16 +29,15 @@ _WRAPPED = re.compile(r"=\?base64\?.*\?=")
 _NAME_OF = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
-def client_info(name: str) -> dict[str, str]:
-    """Return the client's name, and 1 as its version, as `clientInfo` has them."""
-    return {"name": name, "version": "1"}
+CLIENT_INFO = {"name": "mcp-proxy-conformance", "version": "1"}
+"""What every client of the suite sends as `clientInfo`."""
 
 
-def with_meta(params: bytes | None, name: str) -> bytes:
+def with_meta(params: bytes | None) -> bytes:
     """Return the params with the stateless revision's `_meta` before their own members.
 
-    `name` is the client's name in it. None becomes an object. Params that are not an object, or
-    that have a `_meta`, stay unchanged: the caller intends it.
+    None becomes an object. Params that are not an object, or that have a `_meta`, stay unchanged:
+    the caller intends it.
     """
     if params is None:
         params = b"{}"
@@ -50,7 +49,7 @@ def with_meta(params: bytes | None, name: str) -> bytes:
         return params
     meta = {
         META_VERSION: LATEST_STATELESS,
-        META_CLIENT: client_info(name),
+        META_CLIENT: CLIENT_INFO,
         META_CAPABILITIES: {},
     }
     rest = params[node.start + 1 :]

@@ -45,13 +45,11 @@ class Session:
         *,
         transcript: Transcript,
         headers: Mapping[str, str],
-        name: str,
         dialing: Dialing = DIRECT,
     ) -> None:
         """Check URL and the user's headers, ValueError if unusable; connect to nothing yet."""
         for header, value in headers.items():
             check_header(header, value)
-        self.name = name
         self.revision = ""
         self.id: str | None = None
         self._own = headers
@@ -71,7 +69,7 @@ class Session:
         """
         request_id = jsonrpc.fresh_id()
         if self.stateless:
-            params = revisions.with_meta(params, self.name)
+            params = revisions.with_meta(params)
         awaited, deadline = Awaited(request_id), Deadline(timeout)
         answer = self._http.exchange(
             "POST",
@@ -127,7 +125,7 @@ class Session:
         A 404 in a session raises SessionLost, no answer in `timeout` seconds Unreachable.
         """
         if self.stateless:
-            params = revisions.with_meta(params, self.name)
+            params = revisions.with_meta(params)
         body = jsonrpc.request(method, params, None)
         headers = self._headers(method, params)
         answer = self._http.exchange("POST", body, headers, note=method, timeout=timeout)

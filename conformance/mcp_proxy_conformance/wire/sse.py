@@ -30,17 +30,16 @@ class SseClient(Conversation):
         transcript: Transcript,
         headers: Mapping[str, str] | None = None,
         timeout: float = 10.0,
-        name: str = "mcp-proxy-conformance",
         dialing: Dialing = DIRECT,
     ) -> None:
         """Connect to nothing yet; ValueError for an unusable URL or header.
 
         `url` is that of the stream, `headers` go with every request, `timeout` is that of a request
-        in seconds, `name` the client's in the handshake; `dialing` sets certificates, proxy and
+        in seconds; `dialing` sets certificates, proxy and
         redirects.
         """
         self._posts = Posts(
-            url, transcript=transcript, headers=dict(headers or {}), name=name, dialing=dialing
+            url, transcript=transcript, headers=dict(headers or {}), dialing=dialing
         )
         super().__init__(self._posts, timeout)
 
@@ -55,14 +54,13 @@ class Posts:
     """Carrier that posts each message, and hears all others on one stream, opened on first use."""
 
     def __init__(
-        self, url: str, *, transcript: Transcript, headers: Mapping[str, str], name: str,
+        self, url: str, *, transcript: Transcript, headers: Mapping[str, str],
         dialing: Dialing,
     ) -> None:  # fmt: skip
         """Keep how the stream is opened; the first message opens it.
 
         Raises ValueError for an unusable URL or header.
         """
-        self.name = name
         self.revision = ""
         self._url, self._transcript, self._own, self._dialing = url, transcript, headers, dialing
         self._heard: queue.SimpleQueue[Message | None] = queue.SimpleQueue()

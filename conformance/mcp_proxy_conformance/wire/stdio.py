@@ -30,10 +30,9 @@ class StdioClient(Conversation):
         env: Mapping[str, str],
         transcript: Transcript,
         timeout: float = 10.0,
-        name: str = "mcp-proxy-conformance",
     ) -> None:
         """Start nothing yet; `timeout` is that of a request, in seconds."""
-        self._lines = Lines(command, env=env, transcript=transcript, name=name)
+        self._lines = Lines(command, env=env, transcript=transcript)
         super().__init__(self._lines, timeout)
 
     @property
@@ -47,10 +46,9 @@ class Lines:
     """Carrier that sends each message as one line to a program, started on first use."""
 
     def __init__(
-        self, command: Sequence[str], *, env: Mapping[str, str], transcript: Transcript, name: str
+        self, command: Sequence[str], *, env: Mapping[str, str], transcript: Transcript
     ) -> None:
         """Keep how the program is started; it is started by the first message."""
-        self.name = name
         self.revision = ""
         self._command = command
         self._env = env

@@ -22,7 +22,6 @@ def load_mutant(
     *breaks: str,
     edit: Edit | Fresh | None = None,
     signatures: tuple[str, ...] = (),
-    tool_prefix: str = "",
     **change: Any,
 ) -> LoadMutant:
     """Return a mutant: its id, a sentence on its behaviour, and the ids of the clauses it breaks.
@@ -37,5 +36,4 @@ def load_mutant(
         change=change,
         edit=edit,
         signatures=signatures,
-        tool_prefix=tool_prefix,
     )

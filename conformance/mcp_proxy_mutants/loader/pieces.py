@@ -91,7 +91,7 @@ class Ear:
         await self._session.close()
 
 
-def wrapping(wrap: Callable[[Session], Session], attempt: Attempt = std.attempt) -> Attempt:
+def wrapping(wrap: Callable[[Session], Session]) -> Attempt:
     """Return a hook `attempt` (one try to load) whose session is the one that `wrap` returns."""
 
     async def wrapped(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -101,17 +101,17 @@ def wrapping(wrap: Callable[[Session], Session], attempt: Attempt = std.attempt)
             """Connect as usual, and wrap the session."""
             return wrap(await connect(to))
 
-        return await attempt(connection, connected)
+        return await std.attempt(connection, connected)
 
     return wrapped
 
 
-def hearing(hear: Callable[[str, Signal], Signal], attempt: Attempt = std.attempt) -> Attempt:
+def hearing(hear: Callable[[str, Signal], Signal]) -> Attempt:
     """Return a hook `attempt` (one try to load) in whose session `hear` replaces signals.
 
     `hear` gets the method and the signal.
     """
-    return wrapping(lambda session: Ear(session, hear), attempt)
+    return wrapping(lambda session: Ear(session, hear))
 
 
 def at(method: str, kind: str, *kinds: str) -> Attempt:
@@ -128,12 +128,12 @@ def at(method: str, kind: str, *kinds: str) -> Attempt:
     return hearing(hear)
 
 
-def handed(change: Callable[[Connection], Connection], attempt: Attempt = std.attempt) -> Attempt:
+def handed(change: Callable[[Connection], Connection]) -> Attempt:
     """Return a hook `attempt` that tries the server by the connection that `change` returns."""
-    return lambda connection, connect: attempt(change(connection), connect)
+    return lambda connection, connect: std.attempt(change(connection), connect)
 
 
-def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) -> Attempt:
+def over(make: Callable[[Connection], Session]) -> Attempt:
     """Return a hook `attempt` with sessions from `make` for servers with a URL; stdio as usual."""
 
     async def made(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
@@ -143,7 +143,7 @@ def over(make: Callable[[Connection], Session], attempt: Attempt = std.attempt) 
             """Return a session from `make` for a URL, and the usual one for a command."""
             return make(to) if to.url else await connect(to)
 
-        return await attempt(connection, connected)
+        return await std.attempt(connection, connected)
 
     return made
 

@@ -95,18 +95,6 @@ def left_out(dropped: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
     return swap
 
 
-def bare(facts: Facts) -> Facts:
-    """Return the facts of the same tool as if nothing locked it: on, approved and not denied."""
-    return replace(
-        facts,
-        enabled=True,
-        quarantined=False,
-        denied=False,
-        approval="approved",
-        disabled_by_user=False,
-    )
-
-
 def flagged(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request], Json]:
     """Return an `answer` change that applies `change` to requests with a true flag only."""
     return lambda document, request: change(document, request) if request.flag else document

@@ -10,13 +10,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hand_written_reports import CLEAN, typed
 
 from mcp_proxy_conformance.catalogue import requirement
 from mcp_proxy_conformance.catalogue.requirement import UnknownProfile, profile, profiles, versions
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.report.phrases import profile_of
 from mcp_proxy_conformance.report.reader import read_report
 from mcp_proxy_conformance.selftest.authoring.frozen import fingerprint
 
@@ -123,7 +121,7 @@ def test_a_run_by_an_old_version_has_its_clauses_only(
     done = CliRunner().invoke(main, [*command, "discovery@9"])
 
     clauses = [clause.id for clause in report.clauses]
-    assert report.profile.name == profile_of(report) == "discovery@1+robustness@1"
+    assert report.profile.name == "discovery@1+robustness@1"
     assert clauses == list(profile("discovery@1+robustness@1").clauses)
     assert (done.exit_code, done.output.count("\n")) == (2, 1)
     assert "no version '9' of discovery; known: discovery@1" in done.output
@@ -143,12 +141,6 @@ def test_the_list_of_changes_names_every_version_with_its_size() -> None:
     assert {
         version.name: fingerprint(version) for version in versions() if version.name in frozen
     } == frozen
-
-
-def test_a_report_without_the_name_of_its_profile_is_named_by_its_id() -> None:
-    """`profile_of` a report without `profile.name`, of an earlier build, is its id and version."""
-    assert "name" not in CLEAN["profile"]
-    assert profile_of(typed(CLEAN)) == "discovery@1"
 
 
 def test_what_is_frozen_does_not_depend_on_the_order_of_a_file() -> None:

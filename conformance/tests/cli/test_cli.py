@@ -42,11 +42,14 @@ def run_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_the_reference_is_conformant(tmp_path: Path) -> None:
     """A run on the reference, as a process, exits with 0 and the headline `conformant`.
 
-    Its report fits the schema, no required clause is open, and no scratch folder is left.
+    Its report fits the schema, no required clause is open, and beside it there is only its log.
+    A conftest.py of the working folder is not loaded.
     """
+    (tmp_path / "conftest.py").write_text("raise SystemExit", encoding="utf-8")
     done = run_process("run", cwd=tmp_path)
 
-    report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
+    out = tmp_path / "mcp-proxy-conformance-out"
+    report = json.loads((out / "report.json").read_bytes())
     schema = json.loads((schemas_dir() / "report.schema.json").read_bytes())
     jsonschema.validate(report, schema, cls=jsonschema.Draft202012Validator)
     unsettled = [
@@ -57,7 +60,7 @@ def test_the_reference_is_conformant(tmp_path: Path) -> None:
     assert [clause for clause in unsettled if clause["level"] == "required"] == []
     assert done.stdout.splitlines()[-1].startswith("conformant: ")
     assert (done.returncode, report["exit"]) == (0, 0)
-    assert not list((tmp_path / "mcp-proxy-conformance-out" / "scratch").glob("*"))
+    assert {path.name for path in out.iterdir()} == {"report.json", "run.log"}
 
 
 def test_a_target_that_does_not_start_is_reported_with_its_log(

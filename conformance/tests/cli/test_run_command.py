@@ -149,7 +149,7 @@ def test_a_credential_in_a_command_that_cannot_be_read_is_not_printed(
 
 def test_a_report_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     """`run --out` with a folder in which a file cannot be written exits with 2 and says so."""
-    (tmp_path / "checks.ini").mkdir()
+    (tmp_path / "run.log").mkdir()
 
     done = CliRunner().invoke(main, ["run", "reference", "--out", str(tmp_path)])
 

@@ -86,4 +86,5 @@ def test_what_a_loader_printed_is_kept_beside_the_report_and_nothing_else(tmp_pa
 
     logs = [path.name for path in (tmp_path / "out" / "logs").rglob("*") if path.is_file()]
     assert set(logs) == {"loader.log"}
-    assert not (tmp_path / "out" / "scratch").exists()
+    kept = {path.name for path in (tmp_path / "out").iterdir()}
+    assert kept == {"report.json", "run.log", "logs"}

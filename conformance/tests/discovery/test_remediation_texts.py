@@ -36,7 +36,12 @@ def _document(name: str) -> Any:
     return json.loads((fixtures_dir() / "remediation" / name).read_text(encoding="utf-8"))
 
 
-CORPUS: list[dict[str, str]] = _document("corpus.json")
+TEXTS: list[dict[str, Any]] = _document("corpus.json")["texts"]
+CORPUS = [row for row in TEXTS if row["set"] == "own"]
+LEAST_CONVICTED = {
+    "own": 67, "second": 6, "third": 21, "fourth": 5, "fifth": 8,
+    "sixth": 13, "seventh": 8, "eighth": 11, "ninth": 8, "tenth": 10,
+}  # fmt: skip
 WORDS: dict[str, Any] = _document("words.json")
 CONVICTED = [
     row["text"] for row in CORPUS if row["status"] == CONFIG and row["expect"] == "convicted"
@@ -54,19 +59,37 @@ SENTENCES = st.one_of(
 )
 
 
-@pytest.mark.parametrize("row", CORPUS, ids=lambda row: f"{row['status']}: {row['text'][:60]}")
-def test_a_sentence_of_the_corpus_is_judged_as_written(row: dict[str, str]) -> None:
-    """`judge` gives each sentence of the corpus the outcome that is written beside it."""
-    judged = judge(row["text"], row["status"])
+def judgement(row: dict[str, Any]) -> str:
+    """Return the judgement of a row's text, the names of each `server:tool` in it masked."""
+    pairs = re.findall(r"([\w-]+):(\w+)", row["text"])
+    return judge(mask(row["text"], {name for pair in pairs for name in pair}), row["status"])
 
-    assert judged == row["expect"]
+
+def is_right(row: dict[str, Any], outcome: str) -> bool:
+    """Whether a text is judged as expected or, of another author, not against a fair reader."""
+    if "expect" in row:
+        return bool(outcome == row["expect"])
+    return outcome != ("convicted" if row["fair"] else "conveys")
+
+
+@pytest.mark.parametrize(("name", "least"), LEAST_CONVICTED.items())
+def test_no_text_of_a_set_is_misjudged(name: str, least: int) -> None:
+    """`judge` errs on no text, reads half of the fair ones, and convicts at least `least` texts."""
+    outcomes = [(row, judgement(row)) for row in TEXTS if row["set"] == name]
+    convicted = [row["text"] for row, outcome in outcomes if outcome == "convicted"]
+    fair = [outcome for row, outcome in outcomes if row.get("fair")]
+
+    assert [row["text"] for row, outcome in outcomes if not is_right(row, outcome)] == []
+    assert len(convicted) >= least
+    assert fair.count("conveys") * 2 >= len(fair)
 
 
 def test_the_corpus_covers_every_class_and_outcome() -> None:
-    """Each status has sentences of all three outcomes in the corpus, none of them twice."""
+    """Each status has sentences of all three outcomes in the own set, none of them twice."""
     covered = {(row["status"], row["expect"]) for row in CORPUS}
     distinct = {(row["status"], row["text"]) for row in CORPUS}
 
+    assert {row["set"] for row in TEXTS} == LEAST_CONVICTED.keys()
     assert covered == {(s, o) for s in STATUSES for o in ("conveys", "convicted", "unrecognised")}
     assert len(distinct) == len(CORPUS)
 
@@ -236,13 +259,6 @@ def convicts(text: str) -> bool:
     return any(f" {phrase} " in said for phrase in ACTS) and {*said.split()} <= LISTED
 
 
-def corpora() -> list[str]:
-    """Return all texts of all corpora but blank ones."""
-    paths = sorted((fixtures_dir() / "remediation").glob("*-corpus.json"))
-    documents = [CORPUS, *(_document(path.name)["texts"] for path in paths)]
-    return [row["text"] for rows in documents for row in rows if row["text"].strip()]
-
-
 def test_every_phrase_convicts_in_the_suites_own_reader() -> None:
     """A sentence of a phrase alone is convicted by the rule, and by `judge` for a config lock."""
     acquitted = [s for s in ACTS_ALONE if not convicts(s) or judge(s, CONFIG) != "convicted"]
@@ -250,9 +266,9 @@ def test_every_phrase_convicts_in_the_suites_own_reader() -> None:
     assert acquitted == []
 
 
-def test_no_text_of_the_corpora_is_convicted_but_by_the_reader_too() -> None:
-    """The rule convicts at least twenty texts of the corpora, and `judge` all of them."""
-    convicted = [text for text in corpora() if convicts(text)]
+def test_no_text_is_convicted_but_by_the_reader_too() -> None:
+    """The rule convicts at least twenty texts of all sets, and `judge` all of them."""
+    convicted = [row["text"] for row in TEXTS if convicts(row["text"])]
 
     assert [text for text in convicted if judge(text, CONFIG) != "convicted"] == []
     assert len(convicted) >= 20
@@ -269,7 +285,7 @@ def test_no_convicted_text_conveys_operator_policy(ahead: str, phrase: str, behi
 
 def test_javascript_and_the_schema_convict_the_same_texts() -> None:
     """The rule in JavaScript convicts the same texts, and so does the schema but for capitals."""
-    texts = [*ACTS_ALONE, *corpora()]
+    texts = [*ACTS_ALONE, *(row["text"] for row in TEXTS if row["text"].strip())]
     convicted = [text for text in texts if convicts(text)]
     module = (Path(__file__).parents[1] / "node" / "texts.mjs").as_uri()
     schema = jsonschema.Draft202012Validator(

@@ -75,5 +75,5 @@ def test_a_request_without_an_answer_is_quoted_itself() -> None:
 
 
 def test_without_a_finding_that_names_any_the_last_answer_is_quoted() -> None:
-    """In a report of an earlier build, whose finding names no message, it is the target's last."""
+    """Of a finding that names no message, the target's last answer is quoted."""
     assert quoted(ASKED, Finding(path="limit 5", clauses=("FR-006.cap",))) == ["s/6"]

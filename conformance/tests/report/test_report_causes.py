@@ -1,4 +1,4 @@
-"""Causes of failures on a terminal, in Markdown, GitHub, JUnit, SARIF, begun files, old reports."""
+"""Causes of failures on a terminal, in Markdown, GitHub, JUnit, SARIF, begun files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import msgspec
 import pytest
 from action_runner import commands
 from hand_written_endings import result_of
@@ -16,8 +15,6 @@ from hand_written_reports import Json, clause, report, typed
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.report import github, junit, markdown, sarif
-from mcp_proxy_conformance.report.document import plain, written
-from mcp_proxy_conformance.report.reader import read_report
 from mcp_proxy_conformance.report.terminal import render
 from mcp_proxy_conformance.verdict.deviations.draft import begun, broken
 
@@ -134,18 +131,3 @@ def test_a_begun_file_of_known_failures_has_an_entry_for_a_cause() -> None:
 
     assert text.count("[[deviation]]") == 1
     assert f'# {SENTENCE}\n# not there\nid = ["{ROOT}", "{FURTHER}"]\n' in text
-
-
-def test_a_report_without_causes_is_grouped_when_it_is_read(tmp_path: Path) -> None:
-    """`read_report` computes the causes of a report without the member `causes`.
-
-    A report that has the member keeps it, even if empty.
-    """
-    path = tmp_path / "report.json"
-    path.write_text(json.dumps(THREE | {"exit": 1}), encoding="utf-8")
-    old = read_report(path)
-    kept = msgspec.structs.replace(old, causes=[])
-    path.write_bytes(written(plain(kept)))
-
-    assert [cause.id for cause in old.causes] == ["user-never-revealed"]
-    assert read_report(path).causes == []

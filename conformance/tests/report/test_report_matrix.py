@@ -26,7 +26,7 @@ from mcp_proxy_conformance.report import side_by_side
 from mcp_proxy_conformance.report.matrix import matrix
 
 OTHER = CLEAN | {
-    "profile": CLEAN["profile"] | {"id": "robustness"},
+    "profile": CLEAN["profile"] | {"id": "robustness", "name": "robustness@1"},
     "clauses": [
         clause("FR-000.gone", "required", "pass"),
         clause("FR-006.cap", "required", "not_applicable", "left out"),

@@ -27,7 +27,6 @@ from mcp_proxy_conformance.report.document import (
     Stage,
     Suite,
 )
-from mcp_proxy_conformance.report.reader import read_report
 from mcp_proxy_conformance.verdict import result as verdict
 from mcp_proxy_conformance.verdict.cited import CitedLocks
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
@@ -189,15 +188,3 @@ def test_a_report_names_its_target(form: str) -> None:
     target = CLEAN["target"] | {"name": "my-proxy", "version": "4.5"}
 
     assert "my-proxy 4.5" in FORMATS[form](typed(CLEAN | {"target": target}))
-
-
-def test_a_report_of_the_first_format_is_read(tmp_path: Path) -> None:
-    """A report in format 1, with `judgement` F or A, is read as required and advisory."""
-    document = json.loads(json.dumps(CLEAN))
-    for row in (*document["clauses"], *document["results"]):
-        row["judgement"] = {"required": "F", "advisory": "A"}[row.pop("level")]
-    document["format"] = "mcp-proxy-conformance-report/1"
-    path = tmp_path / "report.json"
-    path.write_text(json.dumps(document), encoding="utf-8")
-
-    assert read_report(path) == typed(CLEAN)

@@ -59,7 +59,7 @@ def run(folder: Path, answer: Any, *options: str) -> tuple[Result, dict[str, Any
     words = ["--command", shlex.join(program(folder, answer)), "--out", str(folder / "out")]
     done = CliRunner().invoke(main, ["run", "loader", *words, *options])
     report = folder / "out" / "report.json"
-    assert not (folder / "out" / "scratch").exists()
+    assert {path.name for path in (folder / "out").iterdir()} <= {"report.json", "run.log", "logs"}
     return done, json.loads(report.read_bytes()) if report.exists() else {}
 
 

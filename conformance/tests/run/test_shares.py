@@ -35,7 +35,6 @@ from mcp_proxy_conformance.verdict.redaction import encodable
 from mcp_proxy_conformance.verdict.result import Result
 
 PART = CLEAN | {
-    "profile": CLEAN["profile"] | {"name": "discovery@1"},
     "target": CLEAN["target"] | {"file": None, "lines": {}},
     "suite": {"name": "mcp-proxy-conformance", "version": version("mcp-proxy-conformance")},
     "shard": {
@@ -245,7 +244,6 @@ def without(document: dict[str, Any], member: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("members", "words"),
     [
-        ({"profile": without(PART["profile"], "name")}, "a.json has no profile.name;"),
         ({"shard": PART["shard"] | {"of": 10**12}}, "claims to be part 1/1000000000000,"),
         ({"shard": PART["shard"] | {"number": 3}}, "claims to be part 3/2,"),
         ({"waivers": [WAIVER]}, "the parts cannot be merged: "),

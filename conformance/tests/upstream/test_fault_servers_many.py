@@ -16,10 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_proxy_conformance.upstream import Upstreams
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 from mcp_proxy_conformance.upstream.faults.server_log import MOST
-from mcp_proxy_conformance.wire.transcript import Transcript
 
 DARWIN = sys.platform == "darwin"
 MANY, ROUNDS, MOST_BYTES = 200, 5, 20 << 20
@@ -165,32 +163,6 @@ def test_many_servers_open_and_close_at_once() -> None:
 
     assert opened == 2 * MANY
     assert time.monotonic() - began < 5
-
-
-def test_loads_share_the_thread_of_a_hub() -> None:
-    """Two loads on one hub start no further thread.
-
-    When the first is closed its port refuses, and the second still counts its attempt.
-    """
-    with Upstreams(Transcript()) as hub:
-        threads = threading.active_count()
-        first, second = FaultServers(read(), hub=hub), FaultServers(read(), hub=hub)
-        with second:
-            with first:
-                running = threading.active_count()
-                knock(first.connection("a"))
-            knock(second.connection("a"))
-            counted = [servers.attempts("a") for servers in (first, second)]
-            ended = urlsplit(first.url("a")).port
-            with pytest.raises(ConnectionRefusedError):
-                socket.create_connection(("127.0.0.1", ended or 0))
-
-    assert (counted, running) == ([1, 1], threads)
-
-
-def read() -> Any:
-    """Return a script of one healthy server `a`, as FaultServers takes it."""
-    return read_scripts([{"server_id": "a", "script": [HEALTHY]}])
 
 
 def test_servers_that_cannot_all_open_open_none(monkeypatch: pytest.MonkeyPatch) -> None:

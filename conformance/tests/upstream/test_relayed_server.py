@@ -14,7 +14,6 @@ from mcp_proxy_conformance.upstream.relayed import (
     Refusing,
     Relayed,
     RelayedServer,
-    paged,
 )
 from mcp_proxy_conformance.wire import (
     Client,
@@ -25,9 +24,9 @@ from mcp_proxy_conformance.wire import (
 )
 from mcp_proxy_conformance.wire.transcript import Transcript
 
-TOOLS = [b'{"name":"%s","inputSchema":{"type":"object"}}' % name for name in (b"a", b"b", b"c")]
+A, B, C = (b'{"name":"%s","inputSchema":{"type":"object"}}' % name for name in (b"a", b"b", b"c"))
 GIVEN = Relayed(
-    pages=paged(TOOLS, ["next"]),
+    pages={None: Page(entries=(A, B), following="next"), "next": Page(entries=(C,))},
     answers={
         "b": Answer(error=b'{"code":-32050,"message":"no","data":[1.0]}'),
         "cut": Answer(act="drop"),
@@ -107,15 +106,3 @@ def test_it_refuses_everything_by_order(server: RelayedServer) -> None:
         Client(server.url, transcript=Transcript(), wire="handshake").open()
 
     assert raised.value.status == 503
-
-
-def test_entries_are_divided_into_pages() -> None:
-    """`paged` divides entries evenly into one page more than there are cursors.
-
-    The last pages may have fewer. Each page is stored under the cursor that leads to it, the first
-    under None.
-    """
-    assert paged([b"1", b"2", b"3"], ["x"]) == {
-        None: Page(entries=(b"1", b"2"), following="x"),
-        "x": Page(entries=(b"3",)),
-    }

@@ -115,14 +115,14 @@ def test_the_stateless_meta_stands_before_the_given_bytes() -> None:
 
     Without params it makes them. Params with a `_meta`, or not an object, are unchanged.
     """
-    spliced = revisions.with_meta(b'{ "a": 1.0}', "me")
+    spliced = revisions.with_meta(b'{ "a": 1.0}')
 
     assert spliced.endswith(b', "a": 1.0}')
     assert json.loads(spliced)["_meta"][revisions.META_VERSION] == "2026-07-28"
-    assert json.loads(revisions.with_meta(b"{}", "me")).keys() == {"_meta"}
-    assert json.loads(revisions.with_meta(None, "me")).keys() == {"_meta"}
+    assert json.loads(revisions.with_meta(b"{}")).keys() == {"_meta"}
+    assert json.loads(revisions.with_meta(None)).keys() == {"_meta"}
     for kept in (b"[1]", b"{nonsense", b'{"_meta":{}}'):
-        assert revisions.with_meta(kept, "me") == kept
+        assert revisions.with_meta(kept) == kept
 
 
 def test_a_name_that_no_header_carries_is_wrapped() -> None:

@@ -21,6 +21,7 @@ from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.pool import Pool, Ready, Wanted
 from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.targets.state_folder import remove
 from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedStage
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, VIOLATED, Outcome, broke
@@ -325,12 +326,17 @@ class DrivenProxy(Subject):
             self._pool.hurry()
 
     def close(self) -> None:
-        """End every target, those of laws included, and release the target's host."""
+        """End every target, those of laws included, and release the target's host.
+
+        Then remove the scratch folder, unless it is kept.
+        """
         if self._laws is not None:
             self._laws.close()
         if self._pool is not None:
             self._pool.close()
         self.target.close()
+        if not self._keep:
+            remove(self.scratch)
 
 
 def not_asked(option: str) -> NotApplicable:

@@ -14,7 +14,7 @@ HEAD = """# Every sentence of the source texts
 Made by `mcp-proxy-conformance explain sentences` from `fixtures/sentences.toml` and the catalogue.
 
 - **required**: a breach of one of its required clauses fails the target.
-- **partly**: as before, but a part of the sentence is not judged; the last column says which.
+- **partly**: required, but a part of the sentence is not judged; the last column says which.
 - **advisory**: a breach is reported and never counts.
 - **not judged**: the last column says why.
 

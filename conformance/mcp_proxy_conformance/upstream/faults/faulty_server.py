@@ -16,7 +16,7 @@ from mcp_proxy_conformance.upstream.faults.reserved_name import NOBODY
 from mcp_proxy_conformance.upstream.faults.script import ServerScript
 from mcp_proxy_conformance.upstream.faults.server_log import ServerLog
 from mcp_proxy_conformance.upstream.http import HttpRequest
-from mcp_proxy_conformance.upstream.script import Eras, Script, shim
+from mcp_proxy_conformance.upstream.script import Script, shim
 from mcp_proxy_conformance.upstream.tools import ServerState, UpstreamTool
 
 LOOPBACK = "127.0.0.1"
@@ -53,7 +53,7 @@ class FaultyServer:
     """
 
     def __init__(
-        self, script: ServerScript, *, number: int, eras: Eras, redirect: Callable[[str], str]
+        self, script: ServerScript, *, number: int, redirect: Callable[[str], str]
     ) -> None:
         """Make the server of a script, with its token, log and answers; it has no port yet.
 
@@ -69,7 +69,7 @@ class FaultyServer:
         tools = [UpstreamTool(name=name) for name in script.tools]
         state = ServerState(script.server_id, tools, script.page_size)
         logs = any("log" in each.after for each in script.script if isinstance(each, do.Stream))
-        self._script = Script(state, eras, list_changed=False, logging=logs)
+        self._script = Script(state, "both", list_changed=False, logging=logs)
 
     @property
     def whole(self) -> do.Whole | None:

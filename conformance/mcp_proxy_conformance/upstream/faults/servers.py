@@ -14,7 +14,6 @@ from mcp_proxy_conformance.upstream.faults.reserved_name import why_resolvable
 from mcp_proxy_conformance.upstream.faults.script import ServerScript, checked
 from mcp_proxy_conformance.upstream.faults.server_log import Seen
 from mcp_proxy_conformance.upstream.hub import Upstreams
-from mcp_proxy_conformance.upstream.script import Eras
 from mcp_proxy_conformance.wire.transcript import Transcript
 
 
@@ -60,61 +59,46 @@ class FaultServers:
 
     Args:
         scripts: The servers of one load, in the order of their connections.
-        eras: The protocol revisions of healthy answers.
-        hub: A running hub whose thread serves them too; without one, they start their own.
 
     Raises:
         BadScript: The scripts cannot be played together.
     """
 
-    def __init__(
-        self,
-        scripts: Iterable[ServerScript],
-        *,
-        eras: Eras = "both",
-        hub: Upstreams | None = None,
-    ) -> None:
+    def __init__(self, scripts: Iterable[ServerScript]) -> None:
         """Check the scripts and make their servers; no port is opened yet.
 
-        A given `hub` must run; its thread serves them, and `close` leaves it open. BadScript if
-        they cannot be played together.
+        BadScript if they cannot be played together.
         """
         self._servers = {
-            script.server_id: FaultyServer(script, number=number, eras=eras, redirect=self.url)
+            script.server_id: FaultyServer(script, number=number, redirect=self.url)
             for number, script in enumerate(checked(scripts), 1)
         }
-        self._shared_hub = hub
         self._hub: Upstreams | None = None
         self._ports = _Ports(self._servers)
 
     def start(self) -> Self:
-        """Open every port, on a hub of its own unless one was given; return self. Harmless twice.
+        """Open every port; return self. Harmless twice.
 
         On return all servers answer or fail as scripted.
         """
         if self._hub is None:
-            hub = self._shared_hub or Upstreams(Transcript()).start()
+            hub = Upstreams(Transcript()).start()
             try:
                 hub.add(self._ports)
             except BaseException:
-                self._end(hub)
+                hub.close()
                 raise
             self._hub = hub
         return self
 
     def close(self) -> None:
-        """Close every port, and a hub of its own; the logs stay available.
+        """Close every port; the logs stay available.
 
         A second call is harmless.
         """
         hub, self._hub = self._hub, None
         if hub is not None:
             hub.remove(self._ports)
-            self._end(hub)
-
-    def _end(self, hub: Upstreams) -> None:
-        """Close a hub that these servers started; one that was handed in stays open."""
-        if hub is not self._shared_hub:
             hub.close()
 
     def __enter__(self) -> Self:

@@ -52,15 +52,15 @@ class EntryLines:
         return self.file.line((TABLE, self.number, member))
 
 
-def read_named(file: Path | None, on: date | None = None) -> tuple[Deviation, ...]:
-    """Return the deviations of a file that hold on the day `on`, by default today in UTC.
+def read_named(file: Path | None) -> tuple[Deviation, ...]:
+    """Return the deviations of a file that hold today in UTC.
 
     None is the default file in the working folder, () if that does not exist. Raises
     BadDeviations.
     """
     if file is None and not Path(FILE).exists():
         return ()
-    return read(file or Path(FILE), on)
+    return read(file or Path(FILE))
 
 
 def read(file: Path, on: date | None = None) -> tuple[Deviation, ...]:

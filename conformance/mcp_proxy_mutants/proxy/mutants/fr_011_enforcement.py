@@ -265,13 +265,10 @@ def _locked_by_text() -> May:
     return _or(changed)
 
 
-def _after_discovery(
-    passes: Callable[[float], bool], kinds: set[str] | None = None
-) -> Callable[[Gateway], None]:
+def _after_discovery(passes: Callable[[float], bool]) -> Callable[[Gateway], None]:
     """Return a gateway change: calls of a listed locked tool pass if `passes` is true.
 
-    That gets the seconds since it was listed. `kinds` are the statuses that it must have been
-    listed with; None for any.
+    That gets the seconds since it was listed.
     """
 
     def swap(gateway: Gateway) -> None:
@@ -279,9 +276,8 @@ def _after_discovery(
         listed: dict[str, float] = {}
 
         def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
-            """Return the usual locked entry, and note the time of one of these kinds."""
-            if kinds is None or status in kinds:
-                listed[facts.tool.key] = time.monotonic()
+            """Return the usual locked entry, and note the time."""
+            listed[facts.tool.key] = time.monotonic()
             return std.locked_entry(facts, status, withheld)
 
         def discovered(facts: Facts, _: str) -> bool:
