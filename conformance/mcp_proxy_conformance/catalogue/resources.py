@@ -30,6 +30,12 @@ def case_files(kind: str) -> list[Path]:
     return sorted((fixtures_dir() / kind).glob("*/*.json"), key=lambda path: path.name)
 
 
+def target_files(kind: str) -> dict[str, Path]:
+    """Return the target files of known loaders or relays (`kind`) by their names, in order."""
+    files = {file.stem: file for file in (fixtures_dir() / "targets" / kind).glob("*.toml")}
+    return dict(sorted(files.items()))
+
+
 def schemas_dir() -> Path:
     """Return the folder of JSON Schemas (draft 2020-12)."""
     return _data() / "schemas"

@@ -31,6 +31,7 @@ from mcp_proxy_conformance.discovery.baseline.manifest import (
 from mcp_proxy_conformance.discovery.baseline.recorder import PASSES, STAGE, TARGETS, record
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.targets.description import BadTarget, describe
+from mcp_proxy_conformance.targets.environments import installed
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
@@ -118,7 +119,7 @@ def _recorded(kind: str | None, options: dict[str, Any], scratch: Path, of: Kind
     described = describe(
         kind=kind, file=file, given=target_options(options), environment=os.environ
     )
-    target = replace(target_of(described), ahead=1)
+    target = replace(target_of(installed(described)), ahead=1)
     try:
         return record(target, scratch, of)
     finally:

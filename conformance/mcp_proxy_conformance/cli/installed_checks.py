@@ -26,8 +26,9 @@ from mcp_proxy_conformance.run.progress import Progress
 from mcp_proxy_conformance.run.request import RunRequest, Selection
 from mcp_proxy_conformance.run.subjects.endpoint import LIVE
 from mcp_proxy_conformance.targets.description import BadTarget, describe
+from mcp_proxy_conformance.targets.environments import NotInstalled, installed
 from mcp_proxy_conformance.verdict.credentials import credentials
-from mcp_proxy_conformance.verdict.outcome import DECLARATION, FAULT, INTERRUPTED
+from mcp_proxy_conformance.verdict.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.verdict.redaction import Redactor, first_line, inert
 
 USAGE_ERROR, LONGEST = 4, 1200
@@ -54,7 +55,7 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
     """Run the checks on the target that the options describe, show progress, print the report.
 
     Return the exit code, after --fail-on. If there is no report, print the reason; the code is then
-    2, 5 for a stale known failure, 130 if interrupted, or 70.
+    2, 3 if the target cannot be installed, 5 for a stale known failure, 130 if interrupted, or 70.
     """
     report = out / "report.json"
     detail = detail_of(options)
@@ -70,6 +71,10 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
         )
         processes = processes_of(options, described.kind)
         expect_part(options, described.kind)
+        described = installed(described)
+    except NotInstalled as error:
+        click.echo(str(error), err=True)
+        return BROKEN
     except BadTarget as error:
         words = [
             word.strip("'\"`,;:") for word in str(error).split()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
+from mcp_proxy_conformance.catalogue.resources import target_files
 from mcp_proxy_conformance.cli.groups import Complaining, examples
 from mcp_proxy_conformance.cli.options import merged, run_options
-from mcp_proxy_conformance.verdict.outcome import BROKEN, DECLARATION
+from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 KINDS = {"endpoint": "Judge what a live endpoint says about locked tools."}
 """Kinds with a module of their own."""
@@ -79,7 +81,7 @@ def command(outer: dict[str, Any], /, command: tuple[str, ...], **options: Any) 
 @click.option(
     "--known",
     metavar="NAME",
-    help="A published relay, installed from a package index: fastmcp, mcp-remote, …",
+    help=f"A published relay, installed from a package index: {', '.join(target_files('relay'))}.",
 )
 @run_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
@@ -97,7 +99,10 @@ def relay(
     options["command"] = command or None
     values = merged(outer, options)
     if known is not None:
-        values |= _published(known, values)
+        if values.get("command") or values["target_file"]:
+            click.echo("--known has a command and a target file; name no others", err=True)
+            sys.exit(DECLARATION)
+        values["target_file"] = _file_of("relay", "published relay", known)
     sys.exit(judge("relay", values))
 
 
@@ -112,7 +117,7 @@ def relay(
 @click.option(
     "--builtin",
     metavar="NAME",
-    help="A known loader, installed from a package index: langchain, mcp-sdk, …",
+    help=f"A known loader, installed from a package index: {', '.join(target_files('loader'))}.",
 )
 @click.option(
     "--tool-prefix", metavar="TEXT", help="Prefix that the loader adds to names of tools."
@@ -140,13 +145,16 @@ def loader(
     """
     options["timeout_signatures"] = options["timeout_signatures"] or None
     values = merged(outer, options)
-    if builtin is not None and (program is not None or options["capabilities"] is not None):
-        own = "--capabilities" if program is None else "--command"
-        click.echo(f"--builtin {builtin} names a known loader; leave {own} out", err=True)
-        sys.exit(DECLARATION)
     if builtin is not None:
-        declared = {"command": _installed(builtin), "capabilities": "stdio"}
-        sys.exit(judge("loader", values | declared))
+        others = {
+            "--command": program,
+            "--capabilities": values.get("capabilities"),
+            "--target-file": values["target_file"],
+        }
+        if own := [name for name, value in others.items() if value is not None]:
+            click.echo(f"--builtin {builtin} names a known loader; leave {own[0]} out", err=True)
+            sys.exit(DECLARATION)
+        values["target_file"] = _file_of("loader", "builtin loader", builtin)
     try:
         words = shlex.split(program) if program else None
     except ValueError as error:
@@ -163,46 +171,10 @@ def judge(kind: str | None, options: dict[str, Any]) -> int:
     return installed_checks.judge(kind, options)
 
 
-def _installed(name: str) -> list[str]:
-    """Return the command of a builtin loader, which is installed if missing.
-
-    Exit with 2 if it is unknown, with 3 if it cannot be installed.
-    """
-    # Only this kind needs the installer of loaders.
-    from mcp_proxy_conformance.resilience import builtin as builtins  # noqa: PLC0415
-    from mcp_proxy_conformance.targets.adapter import AdapterError  # noqa: PLC0415
-
-    try:
-        chosen = builtins.builtin(name)
-        return list(builtins.command(chosen))
-    except builtins.UnknownBuiltin as error:
-        click.echo(str(error), err=True)
+def _file_of(kind: str, noun: str, name: str) -> Path:
+    """Return the target file of a known loader or relay; exit with 2 if none has that name."""
+    files = target_files(kind)
+    if name not in files:
+        click.echo(f"no {noun} is named {name!r}; choose one of {', '.join(files)}", err=True)
         sys.exit(DECLARATION)
-    except AdapterError as error:
-        click.echo(str(error), err=True)
-        sys.exit(BROKEN)
-
-
-def _published(name: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return {target_file, command} of a published relay, which is installed if missing.
-
-    Exit with 2 if it is unknown or the options describe another, with 3 if it cannot be
-    installed.
-    """
-    # Only these relays need their table and the installer.
-    from mcp_proxy_conformance.targets.adapter import AdapterError  # noqa: PLC0415
-    from mcp_proxy_conformance.targets.description import BadTarget  # noqa: PLC0415
-    from mcp_proxy_conformance.targets.published_relays import published_relay  # noqa: PLC0415
-
-    if options.get("command") or options["target_file"]:
-        click.echo("--known has a command and a target file; name no others", err=True)
-        sys.exit(DECLARATION)
-    try:
-        chosen = published_relay(name)
-        return {"target_file": chosen.file, "command": list(chosen.command())}
-    except BadTarget as error:
-        click.echo(str(error), err=True)
-        sys.exit(DECLARATION)
-    except AdapterError as error:
-        click.echo(str(error), err=True)
-        sys.exit(BROKEN)
+    return files[name]

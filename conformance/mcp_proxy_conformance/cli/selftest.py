@@ -19,6 +19,7 @@ from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
 from mcp_proxy_conformance.report.selftest import lines
 from mcp_proxy_conformance.targets.description import BadTarget, Description, describe
+from mcp_proxy_conformance.targets.environments import installed
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
@@ -154,7 +155,7 @@ def _described(kind: str | None, options: dict[str, Any]) -> Description | None:
         return None
     kind, file = target_meant(kind, file)
     try:
-        described = describe(kind=kind, file=file, given=values, environment=os.environ)
+        described = installed(describe(kind=kind, file=file, given=values, environment=os.environ))
         target_of(described)
     except BadTarget as error:
         click.echo(str(error), err=True)

@@ -13,6 +13,7 @@ import pytest
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint, in_environment
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import Description, describe
+from mcp_proxy_conformance.targets.environments import installed
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.deviations.reader import read_named
 
@@ -148,11 +149,13 @@ def request_of(config: pytest.Config) -> RunRequest | None:
         file = config.rootpath / file
     subject: Description | Endpoint | None
     if is_named:
-        subject = describe(
-            kind=option("--target"),
-            file=file,
-            given=json.loads(option("--target-options")),
-            environment=os.environ,
+        subject = installed(
+            describe(
+                kind=option("--target"),
+                file=file,
+                given=json.loads(option("--target-options")),
+                environment=os.environ,
+            )
         )
     else:
         subject = in_environment(os.environ)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
@@ -28,6 +28,9 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 FILE = "mcp-proxy-conformance.toml"
 ENVIRONMENT = "MCP_PROXY_CONFORMANCE_"
 Kind = Literal["reference", "mcpproxy", "command", "loader", "relay"]
+Installer = Literal["pip", "npm"]
+FOLDER = "{folder}"
+"""Stands, in a command line of a target file, for the folder of that file."""
 POLICY = "disabled_by_config"
 LEAST = ("config", "user")
 """Capabilities of a target of kind `command` that declares none."""
@@ -37,6 +40,7 @@ DEEPEST = 30
 """The deepest nesting of values in a target file."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=600)]
 Title = Annotated[str, msgspec.Meta(max_length=100)]
+Packages = Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
 
 
 class BadTarget(ValueError):
@@ -46,13 +50,15 @@ class BadTarget(ValueError):
 class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of a target file; times in seconds, as in `Target`.
 
-    `name` and `version` are those of the implementation, for reports. `tool_prefix` and
-    `timeout_signatures` are of loaders, as in `LoaderTarget`; `relay` is of relays.
+    `name` and `version` are those of the implementation, for reports; `install` is what brings the
+    programs of its command lines. `tool_prefix` and `timeout_signatures` are of loaders, as in
+    `LoaderTarget`; `relay` is of relays.
     """
 
     kind: Kind = "command"
     name: Title = ""
     version: Title = ""
+    install: Annotated[dict[Installer, Packages], msgspec.Meta(max_length=1)] = {}
     command: tuple[str, ...] = ()
     binary: str = ""
     capabilities: tuple[str, ...] | None = None
@@ -66,6 +72,13 @@ class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     tool_prefix: str = ""
     timeout_signatures: tuple[str, ...] = ()
     relay: RelayFacts | None = None
+
+    def with_commands(self, change: Callable[[Sequence[str]], tuple[str, ...]]) -> Description:
+        """Return it with each of its command lines that is not empty replaced by `change` of it."""
+        command, relay = self.command and change(self.command), self.relay
+        if relay is not None and relay.several:
+            relay = msgspec.structs.replace(relay, several=change(relay.several))
+        return msgspec.structs.replace(self, command=command, relay=relay)
 
 
 def describe(
@@ -111,7 +124,12 @@ def describe(
     place = str(file) if file is not None else "the target's options"
     described = _converted(members, place)
     _check(described, place)
-    return described
+    if file is None:
+        return described
+    folder = str(file.absolute().parent)
+    return described.with_commands(
+        lambda words: tuple(word.replace(FOLDER, folder) for word in words)
+    )
 
 
 def describe_surface(file: Path) -> Description:
@@ -293,6 +311,10 @@ def _check(described: Description, place: str) -> None:
                 f"{place}: pins.{POLICY} and pins.{status} both contain {text!r}, but no text"
                 " fits both kinds of lock; keep it in one of them"
             )
+    if described.install and not described.command:
+        raise BadTarget(
+            f"{place}: install brings the program of a command line; write `command = [...]` too"
+        )
     if described.kind == "command" and not described.command:
         raise BadTarget(
             f"{place}: kind 'command' needs the adapter's command line;"

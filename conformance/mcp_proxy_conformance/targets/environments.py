@@ -1,9 +1,8 @@
-"""Environments of published loaders and relays: installed by pip or npm on first use, and kept.
+"""Packages that target files name: installed by pip or npm on first use, and kept.
 
-A folder is `KIND/PACKAGE-DIGEST` in the user's cache folder; the digest is computed from the
-requirement and the interpreter, so another version of either gets another folder. It is made beside
-its place and moved there whole: if two processes make one at once, the later one is dropped; a
-failure leaves nothing.
+They are in the user's cache, in a folder whose name has a digest of them and of the interpreter or
+npm, so that other versions get another one. It is made beside its place and moved there whole: if
+two processes make one at once, the later one is dropped; a failure leaves nothing.
 """
 
 from __future__ import annotations
@@ -11,16 +10,18 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
-from mcp_proxy_conformance.targets.adapter import AdapterError
+import msgspec
+
+from mcp_proxy_conformance.targets.description import BadTarget, Description, Installer
 
 INSTALL_S = 600.0
 """Seconds that making an environment may take."""
@@ -29,43 +30,38 @@ SCRIPT = (
     "(it,) = named(group='console_scripts', name=sys.argv.pop(1)); sys.exit(it.load()())"
 )
 """Starts a program of a package; the scripts that pip writes name the folder before its move."""
-Installer = Literal["pip", "npm"]
+PYTHON = "bin/python"
 NEEDED = {
     "pip": "install the Python modules venv and pip",
     "npm": "install Node.js with npm",
 }
 
 
-class NotInstalled(AdapterError):
+class NotInstalled(BadTarget):
     """An environment could not be made; one sentence with the reason and a hint."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
-    """A package that pip or npm installs into a folder of its own below `kind`, in the cache.
+def installed(described: Description) -> Description:
+    """Return the description with its packages installed and its programs named by their paths.
 
-    `requirement` is what the installer is given, such as the package with a version.
+    Missing ones are installed, which may take minutes. Raises NotInstalled.
     """
-
-    kind: Literal["loaders", "relays"]
-    package: str
-    requirement: str
-    installer: Installer = "pip"
-
-    @property
-    def python(self) -> Path:
-        """The interpreter of an environment made by pip."""
-        return _python(_place(self))
-
-    def program(self, name: str) -> tuple[str, ...]:
-        """Return the first words of a command line that runs the package's program of that name.
-
-        Neither the environment nor the program needs to exist yet.
-        """
-        if self.installer == "npm":
-            file = f"{name}.cmd" if os.name == "nt" else name
-            return (str(_place(self) / "node_modules" / ".bin" / file),)
-        return (str(self.python), "-I", "-c", SCRIPT, name)
+    for installer, packages in described.install.items():
+        folder = _folder(installer, packages)
+        if not folder.is_dir():
+            try:
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".making-") as scratch:
+                    made = Path(scratch) / "environment"
+                    _make(made, installer, packages)
+                    _move(made, folder)
+            except (OSError, _Failed) as error:
+                raise NotInstalled(
+                    f"cannot create an environment for {' '.join(packages)} in {cache_folder()}: "
+                    f"{error}; {NEEDED[installer]}, and make sure that a package index is reachable"
+                ) from None
+        described = described.with_commands(partial(_started, installer, folder))
+    return msgspec.structs.replace(described, install={})
 
 
 def cache_folder() -> Path:
@@ -75,55 +71,38 @@ def cache_folder() -> Path:
     return root / "mcp-proxy-conformance"
 
 
-def install(environment: Environment) -> Path:
-    """Return the environment's folder; if it is missing, make it first, which may take minutes.
-
-    Raises:
-        NotInstalled: It could not be made.
-    """
-    place = _place(environment)
-    if not place.is_dir():
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=place.parent, prefix=".making-") as scratch:
-                made = Path(scratch) / "environment"
-                _make(made, environment)
-                _move(made, place)
-        except OSError as error:
-            raise _failed(environment, str(error)) from None
-    return place
+class _Failed(Exception):
+    """A command of the installer failed; the message is the reason."""
 
 
-def _place(environment: Environment) -> Path:
-    """Return the folder of an environment, which need not exist.
-
-    Its name has a digest of the requirement and of this interpreter, or of npm's program.
-    """
+def _folder(installer: Installer, packages: Sequence[str]) -> Path:
+    """Return the folder of these packages, which need not exist."""
     interpreter = (sys.base_prefix, platform.python_implementation(), platform.python_version())
-    tools = interpreter if environment.installer == "pip" else (shutil.which("npm") or "npm",)
-    digest = hashlib.sha256("\n".join((environment.requirement, *tools)).encode()).hexdigest()
-    return cache_folder() / environment.kind / f"{environment.package}-{digest[:12]}"
+    tools = interpreter if installer == "pip" else (shutil.which("npm") or "npm",)
+    digest = hashlib.sha256("\n".join((*packages, *tools)).encode()).hexdigest()
+    name = re.sub(r"[^\w.]+", "-", packages[0])[:40]
+    return cache_folder() / "installed" / f"{name}-{digest[:12]}"
 
 
-def _python(folder: Path) -> Path:
-    """Return the path of the interpreter in an environment's folder."""
-    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+def _started(installer: Installer, folder: Path, words: Sequence[str]) -> tuple[str, ...]:
+    """Return a command line whose first word names a program in the folder, or its `python`."""
+    program, *rest = words
+    if installer == "npm":
+        return (str(folder / "node_modules" / ".bin" / program), *rest)
+    start = () if program == "python" else ("-I", "-c", SCRIPT, program)
+    return (str(folder / PYTHON), *start, *rest)
 
 
-def _make(folder: Path, environment: Environment) -> None:
-    """Install the requirement into the folder: a virtual environment's, or npm's.
-
-    Raises NotInstalled if it fails or takes more than 600 s.
-    """
-    if environment.installer == "npm":
+def _make(folder: Path, installer: Installer, packages: Sequence[str]) -> None:
+    """Install packages into a new folder: a virtual environment, or npm's. Raises _Failed."""
+    if installer == "npm":
         folder.mkdir()
         npm = (shutil.which("npm") or "npm", "install", "--prefix", str(folder))
-        quiet = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
-        _run((*npm, *quiet, environment.requirement), environment)
+        _run(*npm, "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error", *packages)
         return
-    _run((sys.executable, "-I", "-m", "venv", str(folder)), environment)
-    pip = (str(_python(folder)), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input")
-    _run((*pip, "install", "--quiet", environment.requirement), environment)
+    _run(sys.executable, "-I", "-m", "venv", str(folder))
+    pip = (str(folder / PYTHON), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input")
+    _run(*pip, "install", "--quiet", *packages)
 
 
 def _move(made: Path, place: Path) -> None:
@@ -138,29 +117,14 @@ def _move(made: Path, place: Path) -> None:
             raise
 
 
-def _run(words: Sequence[str], environment: Environment) -> str:
-    """Run a command, for 600 s at most, and return its output.
-
-    Raises NotInstalled, with its last line of errors, if it fails.
-    """
+def _run(*words: str) -> None:
+    """Run a command for 600 s at most. Raises _Failed with its last line of errors, or OSError."""
     try:
         done = subprocess.run(  # noqa: S603 - interpreters of our own, and npm
             words, capture_output=True, text=True, encoding="utf-8", timeout=INSTALL_S, check=False
         )
     except subprocess.TimeoutExpired:
-        raise _failed(environment, f"it took more than {INSTALL_S:.0f} s") from None
-    except OSError as error:
-        raise _failed(environment, str(error)) from None
+        raise _Failed(f"it took more than {INSTALL_S:.0f} s") from None
     if done.returncode:
         lines = [line for line in (done.stderr or done.stdout).splitlines() if line.strip()]
-        raise _failed(environment, lines[-1].strip() if lines else f"exit code {done.returncode}")
-    return done.stdout
-
-
-def _failed(environment: Environment, reason: str) -> NotInstalled:
-    """Return the error for an environment that cannot be made, with the reason and a hint."""
-    return NotInstalled(
-        f"cannot create an environment for {environment.requirement} in {cache_folder()}: "
-        f"{reason}; {NEEDED[environment.installer]}, and make sure that a package index is "
-        "reachable"
-    )
+        raise _Failed(lines[-1].strip() if lines else f"exit code {done.returncode}")

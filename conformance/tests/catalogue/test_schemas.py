@@ -13,7 +13,7 @@ import strangers
 from jsonschema import Draft202012Validator
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir, target_files
 from mcp_proxy_conformance.selftest.authoring.bundles import bundled
 
 ANSWERS = (
@@ -38,6 +38,11 @@ FILES = {
     "pictures/loads.toml": "picture",
     "pictures/locks.toml": "picture",
     "sentences.toml": "sentences",
+    **{
+        f"targets/{kind}/{name}.toml": "target"
+        for kind in ("loader", "relay")
+        for name in target_files(kind)
+    },
 }
 NAMES = sorted({*FILES.values(), *ANSWERS, *LOADERS, *LOCKS, *OF_RUNS})
 

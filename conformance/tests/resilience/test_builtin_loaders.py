@@ -1,4 +1,4 @@
-"""Builtin loaders: the program around a script, look-up, environments made by pip, real loads."""
+"""Builtin loaders: their programs, target files, environments made by pip, real loads."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.catalogue.resources import target_files
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.resilience.builtin import (
-    Builtin,
-    UnknownBuiltin,
-    builtin,
-    builtins,
-    command,
-)
-from mcp_proxy_conformance.resilience.builtin.loaders import SCRIPTS
 from mcp_proxy_conformance.resilience.loader import LoaderProgram
 from mcp_proxy_conformance.targets import environments
-from mcp_proxy_conformance.targets.environments import Environment, NotInstalled
+from mcp_proxy_conformance.targets.description import Description, describe
+from mcp_proxy_conformance.targets.environments import NotInstalled, installed
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.wire.transcript import Transcript
 
 INSTALL = "MCP_PROXY_CONFORMANCE_INSTALL_LOADERS"
 installs = pytest.mark.skipif(not os.environ.get(INSTALL), reason=f"set {INSTALL} to install them")
+FILES = target_files("loader")
 SCRIPT = """
+import sys
+
+sys.path.insert(0, sys.argv[1])
+from loader_lines import answer, each
+
 async def every(asked):
     print("a library talks")
     return {one["server_id"]: KeyError() if "url" in one else ["a"] for one in asked["servers"]}
@@ -41,21 +41,24 @@ async def one(server, asked):
     if "url" in server:
         raise OSError("nobody there")
     return ["a"]
+
+answer(each(one) if sys.argv[2:] else every)
 """
 BESIDE = ({"server_id": "well"}, {"server_id": "ill", "url": "http://127.0.0.1:1/mcp"})
 
 
-def answers(tmp_path: Path, way: str, *lines: bytes, script: str = SCRIPT) -> list[Any]:
-    """Run the wrapper of builtin loaders around that script; return its answers to these lines.
+def answers(
+    tmp_path: Path, *lines: bytes, words: Sequence[str] = (), script: str = SCRIPT
+) -> list[Any]:
+    """Run that script, made as builtin loaders are, with these words; return its answers.
 
-    `way` is the script's function to call, `every` for all servers, or `one`. The wrapper must
-    exit with 0 within 60 s.
+    It must exit with 0 within 60 s.
     """
     place = tmp_path / "script.py"
     place.write_text(script, encoding="utf-8")
-    words = [sys.executable, "-I", str(SCRIPTS / "wrapper.py"), str(place), way]
+    command = [sys.executable, str(place), str(FILES["mcp-sdk"].parent), *words]
     text = b"\n".join(lines)
-    done = subprocess.run(words, input=text, capture_output=True, check=True, timeout=60)
+    done = subprocess.run(command, input=text, capture_output=True, check=True, timeout=60)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -64,23 +67,26 @@ def request(number: int) -> bytes:
     return json.dumps({"id": number, "op": "load", "servers": BESIDE}).encode()
 
 
-@pytest.mark.parametrize(("way", "error"), [("every", "KeyError"), ("one", "nobody there")])
-def test_each_server_has_its_outcome(tmp_path: Path, way: str, error: str) -> None:
+@pytest.mark.parametrize(("words", "error"), [([], "KeyError"), (["each"], "nobody there")])
+def test_each_server_has_its_outcome(tmp_path: Path, words: list[str], error: str) -> None:
     """Two loads of a good and a failing server are answered with both outcomes and nothing else.
 
     What the library prints is not among them. A failure is `permanent`, with the exception's text.
     """
-    lines = answers(tmp_path, way, request(1), request(2))
+    lines = answers(tmp_path, request(1), request(2), words=words)
 
     well = {"server_id": "well", "status": "available", "tools": ["a"]}
     ill = {"server_id": "ill", "status": "permanent", "tools": []}
     outcomes = [well | {"error": None, "attempts": None}, ill | {"error": error, "attempts": None}]
-    ok = {"outcomes": outcomes, "warnings": {}}
+    ok = {"outcomes": outcomes}
     assert lines == [{"id": 1, "ok": ok}, {"id": 2, "ok": ok}]
 
 
 LEAVES = """
-import asyncio
+import asyncio, sys
+
+sys.path.insert(0, sys.argv[1])
+from loader_lines import answer
 
 async def stays():
     while True:
@@ -95,12 +101,13 @@ async def every(asked):
     return {one["server_id"]: ["a"] for one in asked["servers"]}
 
 tasks = []
+answer(every)
 """
 
 
 def test_a_task_that_a_library_leaves_behind_holds_up_no_load(tmp_path: Path) -> None:
     """Two loads are answered though the script leaves a task that ignores its cancellation."""
-    loads = answers(tmp_path, "every", request(1), request(2), script=LEAVES)
+    loads = answers(tmp_path, request(1), request(2), script=LEAVES)
 
     assert [[outcome["status"] for outcome in load["ok"]["outcomes"]] for load in loads] == [
         ["available", "available"],
@@ -108,79 +115,58 @@ def test_a_task_that_a_library_leaves_behind_holds_up_no_load(tmp_path: Path) ->
     ]
 
 
-def test_a_builtin_declares_servers_over_stdio_and_nothing_else(tmp_path: Path) -> None:
-    """A builtin answers hello, before and after a load, with the one capability `stdio`."""
-    hello = json.dumps({"id": 7, "op": "hello"}).encode()
+def test_what_is_no_load_is_unsupported(tmp_path: Path) -> None:
+    """A builtin answers another operation with `unsupported`; a load after it succeeds."""
+    lines = answers(tmp_path, b'{"id":3,"op":"hello"}', request(4))
 
-    lines = answers(tmp_path, "every", hello, request(1), hello)
-
-    declared = {"id": 7, "ok": {"capabilities": ["stdio"]}}
-    assert [lines[0], lines[2]] == [declared, declared]
-
-
-def test_what_is_no_load_is_answered_with_an_error(tmp_path: Path) -> None:
-    """A builtin answers a line that is not a request with an error of id null.
-
-    An unknown operation gets an error with its id; a load after them succeeds.
-    """
-    lines = answers(tmp_path, "one", b"nonsense", b"[]", b'{"id":3,"op":"stop"}', request(4))
-
-    assert [(line["id"], "error" in line) for line in lines] == [
-        (None, True),
-        (None, True),
-        (3, True),
-        (4, False),
-    ]
+    assert lines[0] == {"id": 3, "unsupported": True}
+    assert "ok" in lines[1]
 
 
 def test_an_unknown_builtin_is_refused_with_those_there_are() -> None:
-    """`builtin("llama")` raises UnknownBuiltin, whose message lists the known names."""
-    with pytest.raises(
-        UnknownBuiltin, match=r"no builtin loader is named 'llama'; choose one of langchain, "
-    ):
-        builtin("llama")
+    """`run loader --builtin llama` exits with 2; one line lists the known names."""
+    ended = CliRunner().invoke(main, ["run", "loader", "--builtin", "llama"])
+
+    known = "langchain, langchain-each, mcp-sdk, openai-agents, pydantic-ai, pydantic-ai-each"
+    line = f"no builtin loader is named 'llama'; choose one of {known}\n"
+    assert (ended.exit_code, ended.output) == (2, line)
 
 
-@pytest.mark.parametrize("option", ["--command", "--capabilities"])
+@pytest.mark.parametrize("option", ["--command", "--capabilities", "--target-file"])
 def test_a_builtin_beside_an_option_that_it_would_ignore_is_refused(option: str) -> None:
-    """`run loader --builtin` with a command or capabilities exits with 2 and names that option."""
+    """`run loader --builtin` with what its target file says exits with 2 and names that option."""
     came = CliRunner().invoke(main, ["run", "loader", "--builtin", "mcp-sdk", option, "stdio"])
 
     sentence = f"--builtin mcp-sdk names a known loader; leave {option} out\n"
     assert (came.exit_code, came.output) == (2, sentence)
 
 
-def test_every_builtin_can_be_found_and_has_a_script() -> None:
-    """Builtins are in order of their names, and found by these.
+@pytest.mark.parametrize("name", FILES)
+def test_a_builtin_is_a_target_file_with_a_program_beside_it(name: str) -> None:
+    """Each builtin declares `stdio` alone, pins its package, and names a program in its folder."""
+    described = of_builtin(name)
 
-    Each of six scripts has its function.
-    """
-    names = [entry.name for entry in builtins()]
-    scripts = [(SCRIPTS / entry.script).read_text("utf-8") for entry in builtins()]
-    defined = [f"async def {entry.function}(" for entry in builtins()]
-
-    assert names == sorted(set(names))
-    assert [builtin(name) for name in names] == list(builtins())
-    assert [line in text for line, text in zip(defined, scripts, strict=True)] == [True] * 6
+    program = Path(described.command[2])
+    assert (described.kind, described.capabilities) == ("loader", ("stdio",))
+    assert described.install["pip"][0].partition("==")[2] == described.version
+    assert (program.parent, program.is_file()) == (FILES[name].parent, True)
 
 
-def own_builtin(tmp_path: Path, requirement: str) -> Builtin:
-    """Return a builtin named `own` that needs this pip requirement."""
-    return Builtin(
-        name="own",
-        package="own",
-        requirement=requirement,
-        script="mcp_sdk.py",
-        function="one",
-        about=str(tmp_path),
-    )
+def of_builtin(name: str) -> Description:
+    """Return the description of a builtin, which need not be installed."""
+    return describe(kind="loader", file=FILES[name], given={}, environment={})
+
+
+def own_loader(requirement: str) -> Description:
+    """Return the description of a loader that needs this pip requirement."""
+    return Description(kind="loader", command=("own",), install={"pip": (requirement,)})
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Point the user's cache to an empty folder; return where environments of builtins will be."""
+    """Point the user's cache to an empty folder; return where environments will be in it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "mcp-proxy-conformance" / "loaders"
+    return tmp_path / "cache" / "mcp-proxy-conformance" / "installed"
 
 
 @pytest.mark.proof
@@ -189,50 +175,48 @@ def test_a_failed_install_is_one_sentence_and_leaves_nothing(tmp_path: Path, cac
 
     No folder is left.
     """
-    missing = own_builtin(tmp_path, f"own @ file://{tmp_path}/nowhere")
+    missing = own_loader(f"own @ file://{tmp_path}/nowhere")
 
     with pytest.raises(
         NotInstalled, match=r"^cannot create an environment for own @ file.*; install"
     ) as caught:
-        command(missing)
+        installed(missing)
 
     assert "\n" not in str(caught.value)
     assert list(cache.iterdir()) == []
 
 
-def test_a_cache_that_cannot_be_made_is_one_sentence(tmp_path: Path, cache: Path) -> None:
+def test_a_cache_that_cannot_be_made_is_one_sentence(cache: Path) -> None:
     """If a file is in the place of the cache folder, NotInstalled has the system's reason."""
     cache.parent.parent.write_text("a file", encoding="utf-8")
 
     with pytest.raises(NotInstalled, match="Not a directory"):
-        command(own_builtin(tmp_path, "own"))
+        installed(own_loader("own"))
 
 
-def test_two_at_once_make_one_environment(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_at_once_make_one_environment(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads that make one environment at once get the same command; one folder is left.
 
     A third use makes none.
     """
-    both, began = threading.Barrier(2), []
+    both, began = threading.Barrier(2), list[str]()
 
-    def make(folder: Path, environment: Environment) -> None:
-        """Record the requirement, make the folder with a file, and wait for the other thread."""
-        began.append(environment.requirement)
+    def make(folder: Path, _installer: str, packages: Sequence[str]) -> None:
+        """Record the packages, make the folder with a file, and wait for the other thread."""
+        began.extend(packages)
         folder.mkdir()
         (folder / "content").touch()
         both.wait(20)
 
     monkeypatch.setattr(environments, "_make", make)
-    own, commands = own_builtin(tmp_path, "own[x]>=1"), list[tuple[str, ...]]()
-    pair = [threading.Thread(target=lambda: commands.append(command(own))) for _ in range(2)]
+    own, ready = own_loader("own[x]>=1"), list[Description]()
+    pair = [threading.Thread(target=lambda: ready.append(installed(own))) for _ in range(2)]
     for thread in pair:
         thread.start()
     for thread in pair:
         thread.join(30)
 
-    assert commands == [command(own)] * 2
+    assert ready == [installed(own)] * 2
     assert began == ["own[x]>=1"] * 2
     assert [path.name.partition("-")[0] for path in cache.iterdir()] == ["own"]
 
@@ -259,7 +243,7 @@ def loaded(
 
     Return {server id: (status, tools, whether there is an error)}.
     """
-    loader = LoaderProgram(command(builtin(name)), tmp_path)
+    loader = LoaderProgram(installed(of_builtin(name)).command, tmp_path)
     try:
         empty = loader.load([], max_attempts=1, base_backoff_s=0.05, deadline_s=60)
         answer = loader.load(servers, max_attempts=2, base_backoff_s=0.05, deadline_s=30).answer
@@ -281,18 +265,17 @@ def http_server(server_id: str, url: str) -> dict[str, Any]:
 WELL = ("available", ("add", "healthy_sub"), False)
 ILL = ("permanent", (), True)
 ALL_OR_NOTHING = ("langchain", "pydantic-ai")
-NAMES = [entry.name for entry in builtins()]
 
 
 @installs
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FILES)
 def test_a_builtin_loads_over_http_and_stdio(
     tmp_path: Path, healthy: UpstreamServer, name: str
 ) -> None:
     """Each builtin loads a server over HTTP and over stdio, with the tools' own names.
 
-    Its library's version is known. Skipped unless a variable asks to install builtins.
+    Skipped unless a variable asks to install builtins.
     """
     program, *arguments = healthy.command
     child = {"server_id": "healthy_child", "command": program, "args": arguments, "env": {}}
@@ -305,7 +288,7 @@ def test_a_builtin_loads_over_http_and_stdio(
 
 @installs
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FILES)
 def test_a_builtin_reports_a_closed_port_and_a_404(
     tmp_path: Path, healthy: UpstreamServer, name: str
 ) -> None:

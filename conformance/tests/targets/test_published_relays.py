@@ -1,4 +1,4 @@
-"""Published relays: their table and target files, look-up, and installation by npm or pip."""
+"""Published relays: their target files, look-up, and installation by npm or pip."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.catalogue.resources import target_files
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.targets.description import BadTarget, describe
-from mcp_proxy_conformance.targets.environments import Environment, NotInstalled, install
-from mcp_proxy_conformance.targets.published_relays import FILES, PUBLISHED, published_relay
+from mcp_proxy_conformance.targets.description import Description, describe
+from mcp_proxy_conformance.targets.environments import NotInstalled, installed
+
+FILES = target_files("relay")
 
 NPM = """#!{python}
 import os, sys
@@ -27,59 +29,49 @@ posix = pytest.mark.skipif(os.name == "nt", reason="a program of one file needs 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Point the user's cache to an empty folder; return where relays will be installed in it."""
+    """Point the user's cache to an empty folder; return where environments will be in it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "mcp-proxy-conformance" / "relays"
+    return tmp_path / "cache" / "mcp-proxy-conformance" / "installed"
 
 
-def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, code: int) -> None:
-    """Make an `npm` the only program in PATH; it installs a file with the requirement in it.
+def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, code: int, name: str = "npm") -> None:
+    """Make an npm of that name the only program in PATH; it installs a file with its requirement.
 
     It exits with `code`.
     """
     folder = tmp_path / "bin"
     folder.mkdir()
-    program = folder / "npm"
+    program = folder / name
     program.write_text(NPM.format(python=sys.executable, code=code), encoding="utf-8")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder))
 
 
-def test_each_relay_has_a_name_a_target_file_and_a_pinned_version() -> None:
-    """Published relays are in order of names, and each is found by its own.
-
-    Each has one target file, of kind relay, with a version of three parts.
-    """
-    names = [relay.name for relay in PUBLISHED]
-    described = [
-        describe(kind="relay", file=relay.file, given={}, environment={}) for relay in PUBLISHED
-    ]
-
-    assert names == sorted(set(names))
-    assert [published_relay(name) for name in names] == list(PUBLISHED)
-    assert sorted(file.stem for file in FILES.iterdir()) == names
-    assert [len(each.version.split(".")) for each in described] == [3] * len(names)
+def of_relay(name: str) -> Description:
+    """Return the description of a published relay, which need not be installed."""
+    return describe(kind="relay", file=FILES[name], given={}, environment={})
 
 
-def test_an_unknown_relay_is_named_with_those_there_are() -> None:
-    """Looking up `llama` raises BadTarget, whose message lists the known names."""
-    with pytest.raises(BadTarget, match=r"named 'llama'; choose one of fastmcp, mcp-remote, "):
-        published_relay("llama")
+@pytest.mark.parametrize("name", FILES)
+def test_each_relay_is_installed_in_the_version_that_it_names(name: str) -> None:
+    """Each target file of a published relay pins one package to a version of three parts."""
+    described = of_relay(name)
+
+    (((package,),),) = (described.install.values(),)
+    assert package.replace("==", "@").partition("@")[2] == described.version
+    assert len(described.version.split(".")) == 3
 
 
 @posix
 def test_a_relay_of_npm_is_installed_once(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first `command()` of a relay of npm installs its pinned version into the cache.
-
-    A second returns the same words and installs nothing.
-    """
+    """A relay of npm is installed into the cache in its pinned version, once."""
     npm(tmp_path, monkeypatch, code=0)
-    relay = published_relay("supergateway")
+    relay = of_relay("supergateway")
 
-    program, *words = relay.command()
-    again = relay.command()
+    program, *words = installed(relay).command
+    again = installed(relay).command
 
     assert Path(program).read_text("utf-8") == "supergateway@4.0.0"
     assert Path(program).is_relative_to(cache)
@@ -88,54 +80,59 @@ def test_a_relay_of_npm_is_installed_once(
 
 
 @posix
+@pytest.mark.parametrize(("name", "why"), [("npm", "exit code 3"), ("other", "No such file.*")])
 def test_a_failed_install_by_npm_leaves_nothing(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str
 ) -> None:
-    """If npm exits with 3, NotInstalled is one line with the requirement and the repair.
+    """If npm exits with 3 or is missing, NotInstalled is one line with requirement and repair.
 
     Nothing is left in the cache.
     """
-    npm(tmp_path, monkeypatch, code=3)
+    npm(tmp_path, monkeypatch, code=3, name=name)
 
-    with pytest.raises(
-        NotInstalled, match=r"for mcp-remote@0.*exit code 3; install Node"
-    ) as caught:
-        published_relay("mcp-remote").command()
+    with pytest.raises(NotInstalled, match=rf"for mcp-remote@0.*{why}; install Node") as caught:
+        installed(of_relay("mcp-remote"))
 
     assert "\n" not in str(caught.value)
     assert list(cache.iterdir()) == []
 
 
-def test_a_program_of_pip_runs_by_its_name() -> None:
-    """The words of `program("pytest")` start pytest in this Python, with arguments after them."""
-    environment = Environment(kind="relays", package="pip", requirement="pip", installer="pip")
-    words = (sys.executable, *environment.program("pytest")[1:], "--version")
+@pytest.mark.proof
+def test_a_target_file_of_ones_own_brings_a_package(tmp_path: Path, cache: Path) -> None:
+    """The commands of a user's file begin with a program that pip installs, and know its folder."""
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "own.py").write_text("def main():\n    print('own')\n\nmain()", encoding="utf-8")
+    (folder / "pyproject.toml").write_text(
+        '[project]\nname = "own"\nversion = "1"\n[project.scripts]\nown-relay = "own:main"\n',
+        encoding="utf-8",
+    )
+    file = folder / "target.toml"
+    file.write_text(
+        f'kind = "relay"\ninstall = {{pip = ["{folder}"]}}\n'
+        'command = ["own-relay", "{upstream}"]\n'
+        '[relay]\nseveral = ["python", "{folder}/own.py", "{upstream_2}"]\n',
+        encoding="utf-8",
+    )
 
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    ready = installed(describe(kind="relay", file=file, given={}, environment={}))
 
-    assert done.stdout.startswith("pytest ")
-
-
-def test_without_npm_it_is_said(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without npm, `install` raises NotInstalled, which says to install Node.
-
-    The cache stays empty.
-    """
-    monkeypatch.setenv("PATH", str(tmp_path))
-    own = Environment(kind="relays", package="own", requirement="own@1", installer="npm")
-
-    with pytest.raises(NotInstalled, match="install Node"):
-        install(own)
-
-    assert list(cache.iterdir()) == []
+    assert ready.relay is not None
+    ended = [
+        subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+        for words in (ready.command, ready.relay.several)
+    ]
+    assert [(one.returncode, one.stdout) for one in ended] == [(0, "own\nown\n"), (0, "own\n")]
+    assert all(words[0].startswith(str(cache)) for words in (ready.command, ready.relay.several))
 
 
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--known", "llama"], "no published relay is named 'llama'"),
+        (
+            ["--known", "llama"],
+            "no published relay is named 'llama'; choose one of fastmcp, mcp-remote, ",
+        ),
         (["--known", "fastmcp", "--", "own"], "--known has a command and a target file"),
     ],
 )

@@ -126,6 +126,12 @@ def test_options_come_before_the_environment_and_that_before_the_file(tmp_path: 
         ('settle_s = "1"', "`settle_s`"),
         ('command = "x"', "`command`"),
         ("kind = ", "is not a TOML file"),
+        ('install = {pip = ["x"]}', "write `command = [...]` too"),
+        (
+            'command = ["x"]\ninstall = {gem = ["x"]}',
+            "Invalid enum value 'gem' - at `key` in `$.install`",
+        ),
+        ('command = ["x"]\ninstall = {pip = ["x"], npm = ["x"]}', "at `install`"),
         ('kind = "command"', "needs the adapter's command line"),
         ('kind = "mcpproxy"', "run mcpproxy --binary PATH"),
         ('command = ["relay", "{port}", "{upstream_url}"]', 'write kind = "relay" beside it'),
