@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from mcp_proxy_conformance import autoload
+from mcp_proxy_conformance.catalogue.case import parametrise
 from mcp_proxy_conformance.catalogue.resources import checks_dir
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.live.endpoint import URL, BadEndpoint
@@ -117,10 +118,10 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """With `--case FILE`, give that one case to the checks that take cases of its kind and area."""
+    """With `--case FILE`, give its cases to the checks that take cases of their kind and area."""
     run = metafunc.config.stash.get(RUN, None)
-    if run is not None and run.subject.own_case is not None:
-        run.subject.own_case.parametrise(metafunc)
+    if run is not None:
+        parametrise(metafunc, run.subject.own_cases)
 
 
 @pytest.hookimpl(tryfirst=True)

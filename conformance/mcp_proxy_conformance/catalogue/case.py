@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from mcp_proxy_conformance.catalogue.bounded import read_bytes
+from mcp_proxy_conformance.catalogue.case_file import (
+    BadCase,
+    CitingCase,
+    own_cases,
+    read_cases,
+    shipped,
+)
 from mcp_proxy_conformance.catalogue.requirement import catalogue
-from mcp_proxy_conformance.catalogue.resources import case_files
 from mcp_proxy_conformance.catalogue.stage import BadStage, stage
 from mcp_proxy_conformance.catalogue.world import ToolKey, World, key
 
@@ -20,10 +27,6 @@ if TYPE_CHECKING:
 
 CAP_FILLS, NOTE_COUNT = "cap-fills", "note-count"
 """The interpretations that a case can rest on."""
-
-
-class BadCase(ValueError):
-    """A case file that cannot be read; the message names the file, the place and the repair."""
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -146,89 +149,67 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return frozenset(name for name, tool in known.items() if query and tool.holds(query))
 
 
-class CitingCase(Protocol):
-    """Any case that a check can be parametrised with: one of discovery or one of loading."""
-
-    @property
-    def id(self) -> str:
-        """The id of the case."""
-
-    @property
-    def area(self) -> str:
-        """The area, such as `precedence`: the word by which a check chooses its cases."""
-
-    @property
-    def clauses(self) -> tuple[str, ...]:
-        """The ids of the clauses that a failure of the case can break."""
-
-
 @cache
 def cases() -> tuple[Case, ...]:
-    """Return every shipped discovery case, in order of file name, read once.
+    """Return every shipped discovery case, sorted by id, read once.
 
     Raises BadCase for one that does not fit the schema.
     """
-    decoded = []
-    for path in case_files("discovery"):
-        try:
-            decoded.append(msgspec.json.decode(path.read_bytes(), type=Case))
-        except msgspec.ValidationError as error:
-            raise BadCase(f"{path.name}: {error}; see schemas/case.schema.json") from None
-    return tuple(decoded)
+    return shipped("discovery", read)
 
 
-def read_own(path: Path) -> tuple[Case, World]:
-    """Read a user's case; return (the case, the world of its stage).
+def read(path: Path) -> list[Case]:
+    """Return the discovery cases of a file; raise BadCase for one that does not fit the schema."""
+    return read_cases(path, Case, "case")
 
-    The world is read from STAGE.json beside the case if it exists, else it is the shipped stage of
-    that name. Raises BadCase if case or stage cannot be read, or the case names an unknown area or
+
+def read_own(path: Path) -> list[tuple[Case, World]]:
+    """Return each case of a user's file with the world of its stage.
+
+    The world is read from STAGE.json beside the file if it exists, else it is the shipped stage of
+    that name. Raises BadCase if a case or stage cannot be read, or a case names an unknown area or
     clause.
     """
+    own = own_cases(path, read, cases())
     try:
-        case = msgspec.json.decode(read_bytes(path), type=Case)
-        beside = path.with_name(f"{case.given.stage}.json")
-        world = (
-            msgspec.json.decode(read_bytes(beside), type=World)
-            if beside.is_file()
-            else stage(case.given.stage)
-        )
+        return [(case, _world(path, case.given.stage)) for case in own]
     except OSError as error:
         raise BadCase(f"cannot read {path}: {error.strerror}; name another file") from None
     except (msgspec.MsgspecError, BadStage) as error:
-        raise BadCase(f"{path.name}: {error}; see schemas/case.schema.json") from None
-    areas = sorted({shipped.area for shipped in cases()})
-    if case.area not in areas:
-        raise BadCase(f"{path.name}: no check has the area {case.area!r}; use {', '.join(areas)}")
-    unknown = [clause for clause in case.clauses if clause not in catalogue().clauses]
-    if unknown:
-        raise BadCase(f"{path.name}: there is no clause {unknown[0]}; see `list clauses`")
-    return case, world
+        raise BadCase(f"{path.name}: {error}; see schemas/stage.schema.json") from None
+
+
+def _world(path: Path, name: str) -> World:
+    beside = path.with_name(f"{name}.json")
+    if beside.is_file():
+        return msgspec.json.decode(read_bytes(beside), type=World)
+    return stage(name)
 
 
 class OwnCase(NamedTuple):
-    """A user's case from `--case`, its world, and what it needs besides what its clauses need.
-
-    It replaces the shipped cases of its area.
-    """
+    """A user's case from `--case`, its world, and what it needs besides what its clauses need."""
 
     case: CitingCase
     world: World
     needs: tuple[str, ...] = ()
 
-    def parametrise(self, metafunc: pytest.Metafunc) -> None:
-        """Replace the shipped cases of a check by this one, at pytest's collection.
 
-        Checks whose cases are of another area, or another kind (discovery, load, relay), stay as
-        they are.
-        """
-        import pytest  # noqa: PLC0415 - as in each_case
+def parametrise(metafunc: pytest.Metafunc, own: Sequence[OwnCase]) -> None:
+    """Replace the shipped cases of a check by a user's, at pytest's collection.
 
-        marks = metafunc.definition.own_markers
-        for at, mark in enumerate(marks):
-            if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:
-                first = mark.args[1][0].values[0]
-                if type(first) is type(self.case) and first.area == self.case.area:
-                    marks[at] = pytest.mark.parametrize("case", [parameter(*self)]).mark
+    Checks whose cases are of another area, or another kind (discovery, load, relay), stay as they
+    are.
+    """
+    import pytest  # noqa: PLC0415 - as in each_case
+
+    marks = metafunc.definition.own_markers
+    for at, mark in enumerate(marks):
+        if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:
+            first = mark.args[1][0].values[0]
+            kind = type(first), first.area
+            mine = [parameter(*one) for one in own if (type(one.case), one.case.area) == kind]
+            if mine:
+                marks[at] = pytest.mark.parametrize("case", mine).mark
 
 
 def each_case(area: str) -> pytest.MarkDecorator:

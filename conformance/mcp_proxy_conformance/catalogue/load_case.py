@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.bounded import read_bytes
+from mcp_proxy_conformance.catalogue.case_file import BadCase, own_cases, read_cases, shipped
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, catalogue
-from mcp_proxy_conformance.catalogue.resources import case_files
 
 Status = Literal["available", "transient", "permanent", "denied"]
 """Outcome of the load of one server."""
@@ -57,10 +56,6 @@ NEEDS: dict[str, tuple[str, ...]] = {
 MAY_HAVE: dict[str, tuple[str, ...]] = {"status": ("body", "headers", "by"), "stream": ("after",)}
 HEALABLE: frozenset[str] = frozenset({*ExchangeWord.__args__, "backlog", "refused"})  # type: ignore[attr-defined]
 """Behaviours that can clear while a loader keeps the connection that it was handed."""
-
-
-class BadLoadCase(ValueError):
-    """A case file that cannot be used; the message names the file, the place and the repair."""
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -224,45 +219,29 @@ CONTROLS: dict[str, Expected] = {
 
 @cache
 def load_cases() -> tuple[LoadCase, ...]:
-    """Return every shipped load case, in order of file name, read once.
+    """Return every shipped load case, sorted by id, read once.
 
-    In each a loader loads the tools of several servers. Raises BadLoadCase for one that cannot be
+    In each a loader loads the tools of several servers. Raises BadCase for one that cannot be
     used.
     """
-    return tuple(map(read, case_files("resilience")))
+    return shipped("resilience", read)
 
 
-def read(path: Path) -> LoadCase:
-    """Read one load case from a file.
+def read(path: Path) -> list[LoadCase]:
+    """Return the load cases of a file.
 
-    Raises OSError if the file cannot be read, BadLoadCase if it is not a valid case or its
-    parts do not fit together.
+    Raises BadCase if it cannot be read, or a case is not valid or its parts do not fit together.
     """
-    try:
-        case = msgspec.json.decode(read_bytes(path), type=LoadCase)
-    except msgspec.MsgspecError as error:
-        raise BadLoadCase(f"{path.name}: {error}; see schemas/load-case.schema.json") from None
-    for fault in faults(case, catalogue()):
-        raise BadLoadCase(f"{path.name}: {fault}")
-    return case
+    loads = read_cases(path, LoadCase, "load-case")
+    for case in loads:
+        for fault in faults(case, catalogue()):
+            raise BadCase(f"{path.name}: {case.id}: {fault}")
+    return loads
 
 
-def read_own(path: Path) -> LoadCase:
-    """Read a user's load case.
-
-    Raises BadLoadCase if it cannot be read, is not a valid case, or is of an area that no check
-    has.
-    """
-    try:
-        case = read(path)
-    except OSError as error:
-        raise BadLoadCase(f"cannot read {path}: {error.strerror}; name another file") from None
-    areas = sorted({shipped.area for shipped in load_cases()})
-    if case.area not in areas:
-        raise BadLoadCase(
-            f"{path.name}: no check has the area {case.area!r}; use {', '.join(areas)}"
-        )
-    return case
+def read_own(path: Path) -> tuple[LoadCase, ...]:
+    """Return a user's load cases; raise BadCase as `read`, and for an area that no check has."""
+    return own_cases(path, read, load_cases())
 
 
 def faults(case: LoadCase, requirements: Catalogue) -> Iterator[str]:

@@ -9,10 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.bounded import read_bytes
-from mcp_proxy_conformance.catalogue.case import BadCase
-from mcp_proxy_conformance.catalogue.requirement import catalogue
-from mcp_proxy_conformance.catalogue.resources import case_files
+from mcp_proxy_conformance.catalogue.case_file import own_cases, read_cases, shipped
 
 EMPTY = msgspec.Raw(b"{}")
 NOTHING = msgspec.Raw(b"")
@@ -44,43 +41,30 @@ class RelayCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     refusable: bool = False
     optional: bool = False
 
+    def __post_init__(self) -> None:
+        """Take arguments that the file has as a string for the JSON in it."""
+        if bytes(self.arguments)[:1] == b'"':
+            text = msgspec.json.decode(self.arguments, type=str).encode()
+            msgspec.structs.force_setattr(self, "arguments", msgspec.Raw(text))
+
 
 @cache
 def relay_cases() -> tuple[RelayCase, ...]:
-    """Return every shipped relay case, in order of file name, read once.
+    """Return every shipped relay case, sorted by id, read once.
 
     Raises BadCase for one that does not fit the schema.
     """
-    return tuple(decoded(path.name, path.read_bytes()) for path in case_files("fidelity"))
+    return shipped("fidelity", read)
 
 
-def decoded(name: str, content: bytes) -> RelayCase:
-    """Return the relay case that is in the content of a file; raise BadCase if it does not fit.
-
-    `name` is the file's, for that error.
-    """
-    try:
-        case = msgspec.json.decode(content, type=RelayCase)
-    except msgspec.MsgspecError as error:
-        raise BadCase(f"{name}: {error}; see schemas/relay-case.schema.json") from None
-    return msgspec.structs.replace(
-        case,
-        arguments=_as_text(case.arguments),
-        result=case.result.copy(),
-        error=case.error.copy(),
-    )
+def read(path: Path) -> list[RelayCase]:
+    """Return the relay cases of a file; raise BadCase for one that does not fit the schema."""
+    return read_cases(path, RelayCase, "relay-case")
 
 
-def read_own(path: Path) -> RelayCase:
-    """Read a user's relay case; raise BadCase if it cannot be read or names an unknown clause."""
-    try:
-        case = decoded(path.name, read_bytes(path))
-    except OSError as error:
-        raise BadCase(f"cannot read {path}: {error.strerror}; name another file") from None
-    unknown = [clause for clause in case.clauses if clause not in catalogue().clauses]
-    if unknown:
-        raise BadCase(f"{path.name}: there is no clause {unknown[0]}; see `list clauses`")
-    return case
+def read_own(path: Path) -> tuple[RelayCase, ...]:
+    """Return a user's relay cases; raise BadCase as `read`, and for an unknown clause."""
+    return own_cases(path, read, relay_cases())
 
 
 def members_of(case: RelayCase) -> dict[str, Any]:
@@ -95,11 +79,3 @@ def members_of(case: RelayCase) -> dict[str, Any]:
             raw = isinstance(value, msgspec.Raw)
             members[field.name] = json.loads(bytes(value)) if raw else value
     return members
-
-
-def _as_text(arguments: msgspec.Raw) -> msgspec.Raw:
-    """Return arguments as the JSON text to send: a string's content, else the text itself."""
-    own = bytes(arguments)
-    if own[:1] != b'"':
-        return arguments.copy()
-    return msgspec.Raw(msgspec.json.decode(own, type=str).encode())

@@ -23,11 +23,11 @@ def fixtures_dir() -> Path:
 
 
 def case_files(kind: str) -> list[Path]:
-    """Return the files of cases of a kind: `discovery`, `resilience` (load) or `fidelity` (relay).
+    """Return the files of cases of a kind, one an area, sorted by name.
 
-    They are sorted by file name; each is in a folder for its area.
+    The kinds are `discovery`, `resilience` (load) and `fidelity` (relay).
     """
-    return sorted((fixtures_dir() / kind).glob("*/*.json"), key=lambda path: path.name)
+    return sorted((fixtures_dir() / kind).glob("*.json"))
 
 
 def target_files(kind: str) -> dict[str, Path]:

@@ -151,7 +151,7 @@ _OF_A_RUN = (
         help="Of a proxy: run only the checks of one world with every lock, in seconds. The run is"
         " then partial.",
     ),
-    click.option("--case", type=_FILE, help="Run only the case in this JSON file."),
+    click.option("--case", type=_FILE, help="Run only the cases in this JSON file."),
     click.option(
         "--examples",
         type=click.IntRange(1, 100_000),

@@ -114,8 +114,8 @@ class LoaderTarget(Target):
 
     Its declarations: the prefix of its tool names, in which `{server_id}` is the id of the tool's
     server, and the texts in the body of a 403 that mean a timeout. Its options: how many loads are
-    generated, from which seed, and the only load case to run, if any. `remarks` are sentences about
-    its declarations; `broken` is why its program cannot be used, if it broke at its hello.
+    generated, from which seed, and the only load cases to run, if any. `remarks` are sentences
+    about its declarations; `broken` is why its program cannot be used, if it broke at its hello.
     """
 
     loader: Callable[[Path], Loader]
@@ -123,7 +123,7 @@ class LoaderTarget(Target):
     timeout_signatures: tuple[str, ...] = ()
     examples: int = EXAMPLES
     seed: int = 0
-    case: LoadCase | None = None
+    cases: tuple[LoadCase, ...] = ()
     remarks: tuple[str, ...] = ()
     broken: str = ""
 

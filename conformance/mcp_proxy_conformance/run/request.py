@@ -118,7 +118,7 @@ def add_options(parser: pytest.Parser) -> None:
         "--fail-fast", action="store_true", help="end after the first failure that counts"
     )
     group.addoption("--shard", help="only one part of several, such as 1/3")
-    group.addoption("--case", help="only the case in this file")
+    group.addoption("--case", help="only the cases in this file")
     group.addoption("--examples", type=int, help="number of loads or worlds to generate")
     group.addoption("--seed", type=int, default=0, help="seed of the generated loads or worlds")
     group.addoption("--deviations", help="the file of known failures")

@@ -46,15 +46,16 @@ def files(run: RunSession) -> list[Path]:
     All folders if no option chooses checks, or no file matches. Checks that deviations (known
     failures) name are collected too, so that their cases are known.
     """
-    selection, own = run.request.selection, run.subject.own_case
+    selection = run.request.selection
+    areas = {own.case.area for own in run.subject.own_cases}
     choices: list[Callable[[Check], bool]] = []
     if selection.checks:
         words = {split(wanted)[0] for wanted in selection.checks}
         choices.append(lambda check: bool(words & {"", check.name}))
     if selection.alone:
         choices.append(lambda check: check.name == selection.alone)
-    if own is not None:
-        choices.append(lambda check: own.case.area in {area for _, area in check.areas})
+    if areas:
+        choices.append(lambda check: not areas.isdisjoint(area for _, area in check.areas))
     if sets := [each for each in (run.only, selection.clauses) if each is not None]:
         choices.append(lambda check: all(each.intersection(check.clauses) for each in sets))
     folders = run.profile.folders if choices else ()
@@ -102,8 +103,8 @@ def _choices(run: RunSession) -> list[Callable[[pytest.Item], bool]]:
         choices.append(lambda item: (place := place_of(item)) is not None and place.name == QUICK)
     if (only := run.only) is not None:
         choices.append(lambda item: bool(only.intersection(clauses_of(item))))
-    if (own := run.subject.own_case) is not None:
-        choices.append(lambda item: named(item)[1] == own.case.id)
+    if own := {each.case.id for each in run.subject.own_cases}:
+        choices.append(lambda item: named(item)[1] in own)
     if (cited := selection.clauses) is not None:
         choices.append(lambda item: bool(cited.intersection(clauses_of(item))))
     if without := selection.without:

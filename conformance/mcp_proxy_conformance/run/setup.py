@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.case import BadCase
-from mcp_proxy_conformance.catalogue.case import read_own as read_case
-from mcp_proxy_conformance.catalogue.load_case import BadLoadCase
-from mcp_proxy_conformance.catalogue.load_case import read_own as read_load_case
-from mcp_proxy_conformance.catalogue.relay_case import read_own as read_relay_case
+from mcp_proxy_conformance.catalogue.case import read_own as read_cases
+from mcp_proxy_conformance.catalogue.case_file import BadCase
+from mcp_proxy_conformance.catalogue.load_case import read_own as read_load_cases
+from mcp_proxy_conformance.catalogue.relay_case import read_own as read_relay_cases
 from mcp_proxy_conformance.catalogue.requirement import (
     OF_PROXIES,
     OF_RELAYS,
@@ -73,7 +72,7 @@ def set_up(request: RunRequest, scratch: str = SCRATCH) -> RunSession:
     """
     try:
         return _session(request, request.out / scratch)
-    except (BadTarget, BadBaseline, BadCase, BadLoadCase, BadShard, LookupError) as error:
+    except (BadTarget, BadBaseline, BadCase, BadShard, LookupError) as error:
         remove(request.out / scratch)
         raise pytest.UsageError(str(error)) from None
 
@@ -140,12 +139,12 @@ def _target(request: RunRequest, scratch: Path) -> Target | None:
     target = replace(target, file=written(request.file) if request.file else target.file)
     if isinstance(target, LoaderTarget):
         examples = EXAMPLES if request.examples is None else request.examples
-        case = read_load_case(request.case) if request.case else None
-        return replace(target, examples=examples, seed=request.seed, case=case)
+        cases = read_load_cases(request.case) if request.case else ()
+        return replace(target, examples=examples, seed=request.seed, cases=cases)
     if isinstance(target, RelayTarget):
         values = VALUES if request.examples is None else request.examples
-        own = read_relay_case(request.case) if request.case else None
-        return replace(target, examples=values, seed=request.seed, case=own)
+        own = read_relay_cases(request.case) if request.case else ()
+        return replace(target, examples=values, seed=request.seed, cases=own)
     target = replace(target, soak_s=request.soak_s or target.soak_s)
     if request.baseline is None:
         return target
@@ -210,7 +209,7 @@ def _subject(request: RunRequest, target: Target | None, chosen: Profile, scratc
         again=request.confirm or not request.trial,
         examples=request.examples,
         seed=request.seed,
-        own=read_case(request.case) if request.case else None,
+        own=read_cases(request.case) if request.case else (),
     )
 
 

@@ -52,7 +52,7 @@ class Subject:
     """The revision of the protocol in use, once known."""
     server: ServerInfo = ServerInfo()
     """The name and version that the target gives of itself, once known."""
-    own_case: OwnCase | None = None
+    own_cases: Sequence[OwnCase] = ()
     remarks: Sequence[str] = ()
     """Sentences about what is judged, for the user to read before the first check."""
     indivisible = ""

@@ -93,14 +93,14 @@ class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class RelayTarget(Target):
     """A relay as a target: a command line, with placeholders, that starts it in front of a server.
 
-    `facts` are its declarations; `examples` and `seed` are those of generated values; `case` is the
-    only case to run, if any.
+    `facts` are its declarations; `examples` and `seed` are those of generated values; `cases`
+    are the only ones to run, if any.
     """
 
     facts: RelayFacts = field(default_factory=RelayFacts)
     examples: int = EXAMPLES
     seed: int = 0
-    case: RelayCase | None = None
+    cases: tuple[RelayCase, ...] = ()
 
     @property
     def declared(self) -> dict[str, Any]:

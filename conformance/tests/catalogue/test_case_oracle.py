@@ -1,4 +1,4 @@
-"""Discovery cases: valid, complete, each in its area's folder, in agreement with the oracle."""
+"""Discovery cases: valid, complete, each in its area's file, in agreement with the oracle."""
 
 from __future__ import annotations
 
@@ -13,17 +13,11 @@ from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, final, key
 from mcp_proxy_conformance.selftest.authoring.linter import lint
 
 CASES = cases()
-FILES = case_files("discovery")
 
 
 def states(case: Case) -> dict[ToolKey, ToolState]:
     """Return the locks on each tool after all steps of the stage that the case names."""
     return final(stage(case.given.stage))
-
-
-def test_every_case_is_valid_and_named_by_its_file() -> None:
-    """Every case file decodes, and its case's id is the file's name."""
-    assert [case.id for case in CASES] == [path.stem for path in FILES]
 
 
 def test_the_combinations_are_all_there() -> None:
@@ -52,8 +46,16 @@ def test_the_oracle_allows_what_the_cases_allow(folder: str) -> None:
     )
 
 
-def test_every_case_lies_in_the_folder_of_its_area() -> None:
-    """Each case file is in the folder named by its area, and is named by the case's id."""
-    for path in (*case_files("discovery"), *case_files("resilience")):
-        case = json.loads(path.read_bytes())
-        assert (case["area"], case["id"]) == (path.parent.name, path.stem)
+@pytest.mark.parametrize("folder", ["discovery", "resilience", "fidelity"])
+def test_every_file_of_cases_is_named_by_its_area(folder: str) -> None:
+    """The shipped files of cases have the names of the areas in them, or of their one case."""
+    for path in case_files(folder):
+        file = json.loads(path.read_bytes())
+        assert path.stem in (file["area"], file.get("id"))
+
+
+def test_cases_are_sorted_as_files_of_their_names() -> None:
+    """The order of cases is that of files with their names: `a-b.json` before `a.json`."""
+    names = [f"{case.id}.json" for case in CASES]
+
+    assert names == sorted(set(names))

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pytest
 import strangers
 from pages import blocks
 
-from mcp_proxy_conformance.catalogue.case import CAP_FILLS, cases
+from mcp_proxy_conformance.catalogue.case import CAP_FILLS, Case, cases
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.discovery.arming import arm
@@ -44,8 +44,9 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     [text] = blocks(PAGE, request.param)
     source = tmp_path_factory.mktemp("program") / f"case.{request.param}"
     source.write_text(text, encoding="utf-8")
-    source.with_name("texts.json").write_text(blocks(PAGE, "json")[1], encoding="utf-8")
+    source.with_name("texts.json").write_text(blocks(PAGE, "json")[-1], encoding="utf-8")
     if request.param == "ts":
+        source.with_name("cases.mjs").write_text(blocks(PAGE, "js")[0], encoding="utf-8")
         return [str(strangers.NODE), str(source)]
     if shutil.which("go") is None:
         pytest.skip("there is no go on this machine")
@@ -72,13 +73,19 @@ def staged(name: str, changed: Changed, scratch: Path) -> Iterator[str]:
         target.close()
 
 
-def files(name: str) -> list[str]:
-    """Return the paths of all cases of a stage, each as `area/id.json`."""
-    return [f"{case.area}/{case.id}.json" for case in cases() if case.given.stage == name]
+def words(of: Iterable[Case]) -> list[str]:
+    """Return the names of the files of these cases, and their ids."""
+    chosen = list(of)
+    return [*sorted({f"{case.area}.json" for case in chosen}), *(case.id for case in chosen)]
+
+
+def of_stage(name: str) -> list[Case]:
+    """Return all cases of a stage."""
+    return [case for case in cases() if case.given.stage == name]
 
 
 def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[str], list[str]]:
-    """Run the program, with its texts, on a URL and these case files: no error, at most 110 s.
+    """Run the program, with its texts, on a URL and these files and ids: no error, at most 110 s.
 
     Return (exit code, number of lines by first word, the lines without `ok` and `skip`).
     """
@@ -93,9 +100,9 @@ def run(program: list[str], url: str, names: list[str]) -> tuple[int, Counter[st
         timeout=110,
     )
     assert done.stderr == ""
-    words = [line.split()[0] for line in done.stdout.splitlines()]
+    first = [line.split()[0] for line in done.stdout.splitlines()]
     unsettled = [line for line in done.stdout.splitlines() if line.split()[0] not in ("ok", "skip")]
-    return done.returncode, Counter(words), unsettled
+    return done.returncode, Counter(first), unsettled
 
 
 @pytest.mark.parametrize("name", ["mixed", pytest.param("crowd", marks=pytest.mark.proof)])
@@ -107,9 +114,9 @@ def test_every_case_of_a_stage_holds_on_the_reference(
     Over 100 expectations hold; none fails or is open.
     """
     with staged(name, REFERENCE, tmp_path) as url:
-        code, words, unsettled = run(program, url, files(name))
+        code, counted, unsettled = run(program, url, words(of_stage(name)))
 
-    assert (code, unsettled, words["ok"] > 100) == (0, [], True)
+    assert (code, unsettled, counted["ok"] > 100) == (0, [], True)
 
 
 def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: Path) -> None:
@@ -119,9 +126,9 @@ def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: 
     """
     (fault,) = (mutant for mutant in mutants() if mutant.id == "cap-lets-one-more")
     with staged("crowd", fault, tmp_path) as url:
-        code, _, unsettled = run(program, url, [f"limits/{name}.json" for name in CAPPED])
+        code, _, unsettled = run(program, url, ["limits.json", *CAPPED])
 
-    failed = [line.split()[:3] for line in unsettled]
+    failed = sorted(line.split()[:3] for line in unsettled)
     member = failed[0][2].removeprefix("then.")
     assert (code, member) == (1, "disabled_count")
     assert [line[:2] for line in failed] == [["FAIL", name] for name in CAPPED[:2]]
@@ -130,7 +137,7 @@ def test_a_faulty_target_fails_where_it_is_faulty(program: list[str], tmp_path: 
 def test_a_text_is_wrong_beyond_doubt_or_left_open(program: list[str], tmp_path: Path) -> None:
     """A config lock with the user's remedy is a FAIL; a text that takes a reader is OPEN."""
     with staged("mixed", MISTOLD, tmp_path) as url:
-        code, _, unsettled = run(program, url, ["remediation/remediation-both.json"])
+        code, _, unsettled = run(program, url, ["remediation.json", "remediation-both"])
 
     lines = {tuple(line.replace("then.", "").split()[:3]) for line in unsettled}
     assert (code, lines) == (
@@ -148,11 +155,11 @@ def test_a_target_with_a_lower_cap_is_excused(program: list[str], tmp_path: Path
     Cases that allow such a cap are skipped; none fails or is open.
     """
     resting = [case for case in cases() if CAP_FILLS in case.interpretations]
-    names = [f"{case.area}/{case.id}.json" for case in resting if case.given.stage == "mixed"]
+    mixed = [case for case in resting if case.given.stage == "mixed"]
     with staged("mixed", FEWEST, tmp_path) as url:
-        code, words, unsettled = run(program, url, names)
+        code, counted, unsettled = run(program, url, words(mixed))
 
-    assert (code, unsettled, words["skip"] >= len(names) > 0) == (0, [], True)
+    assert (code, unsettled, counted["skip"] >= len(mixed) > 0) == (0, [], True)
 
 
 def test_a_target_without_the_feature_leaves_everything_open(
@@ -162,9 +169,9 @@ def test_a_target_without_the_feature_leaves_everything_open(
 
     None is ok or FAIL.
     """
-    names = [name for name in files("plain") if name.startswith("note/")]
+    names = words(case for case in of_stage("plain") if case.area == "note")
     with staged("plain", FEATURELESS, tmp_path) as url:
-        code, words, unsettled = run(program, url, names)
+        code, counted, unsettled = run(program, url, names)
 
-    assert (code, words["ok"], words["FAIL"]) == (1, 0, 0)
+    assert (code, counted["ok"], counted["FAIL"]) == (1, 0, 0)
     assert len([line for line in unsettled if line.startswith("OPEN")]) == len(unsettled) > 0

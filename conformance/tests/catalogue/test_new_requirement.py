@@ -56,10 +56,7 @@ def run(tmp_path: Path) -> Command:
     fixtures, mutants = tmp_path / "fixtures", tmp_path / "conformance/mcp_proxy_mutants"
     for name in ("sentences.toml", "requirements/discovery.toml", "pictures/locks.toml"):
         edit(fixtures / name, r"\Z", "\n" + block("toml", f"# fixtures/{name}"))
-    case = block("json", NEW)
-    named = re.search('"id": "(.*)"', case)
-    assert named is not None
-    (fixtures / "discovery/members" / f"{named[1]}.json").write_text(case, encoding="utf-8")
+    edit(fixtures / "discovery/members.json", r"(?=\n  \]\n\}\n\Z)", "," + block("json", NEW))
     both = block("python", MUTANTS[0])
     edit(
         mutants / "proxy/mutants/fr_003_entry.py",

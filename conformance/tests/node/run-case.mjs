@@ -1,5 +1,6 @@
 // Runs JSON cases against a proxy with nothing but Node: .github/CASES.md has the rules.
-//   node run-case.mjs CASE.json... [--fixtures DIR] [--texts TEXTS.json] -- COMMAND...
+//   node run-case.mjs FILE.json... [ID...] [--fixtures DIR] [--texts TEXTS.json] -- COMMAND...
+// A file has one case or those of an area; with ids, only the cases that they name are run.
 // COMMAND is the proxy; `serve --config F --data-dir D --listen 127.0.0.1:0` is added to it.
 // TEXTS.json has its own texts, by the status whose remedy they give: {"disabled_by_user": ["..."]}.
 // One line an expectation: ok, FAIL, skip (not judged here) or OPEN (it could not be observed).
@@ -7,6 +8,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
+import { casesOf } from './cases.mjs';
 import { BY_USERS, OPEN, isOf, mask } from './texts.mjs';
 import { DISCOVERY, FLAG, serverOf, start, toolOf, until } from './world.mjs';
 
@@ -290,14 +292,18 @@ for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => process.exit(
 process.once('uncaughtException', ({ message }) => { console.error(message); process.exit(2); });
 const load = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const given = process.argv.slice(2), dash = given.indexOf('--');
-const usage = 'run-case.mjs CASE.json... [--fixtures DIR] [--texts TEXTS.json] -- COMMAND...';
+const usage = 'run-case.mjs FILE.json... [ID...] [--fixtures DIR] [--texts TEXTS.json] -- COMMAND...';
 if (dash < 1) throw new Error(`usage: ${usage}`);
 const { values: { fixtures, texts: own }, positionals } = parseArgs({ args: given.slice(0, dash),
   options: { fixtures: { type: 'string', default: FIXTURES }, texts: { type: 'string' } },
   allowPositionals: true });
 const convicting = load(join(fixtures, 'remediation', 'convicting.json'));
 const known = { texts: own ? load(own) : {}, convicting };
-const cases = positionals.map(load);
+const ids = positionals.filter((word) => !word.endsWith('.json'));
+const cases = positionals.filter((word) => word.endsWith('.json')).flatMap((path) => casesOf(load(path)))
+  .filter((one) => !ids.length || ids.includes(one.id));
+const strange = ids.filter((id) => !cases.some((one) => one.id === id));
+if (strange.length) throw new Error(`no such case in these files: ${strange.join(', ')}`);
 for (const name of sorted(cases.map((one) => one.given.stage))) {
   const mine = cases.filter((one) => one.given.stage === name);
   const world = await start(load(join(fixtures, 'stages', `${name}.json`)), given.slice(dash + 1));

@@ -181,7 +181,8 @@ WRONG: list[tuple[ChangedLoad, str, tuple[str, ...]]] = [
 def small_case(folder: Path) -> LoadCase:
     """Return the load case of the only file in `laws` below the folder."""
     (path,) = (folder / "laws").iterdir()
-    return read_own(path)
+    [case] = read_own(path)
+    return case
 
 
 def judged_again(wrong: ChangedLoad, case: LoadCase, folder: Path) -> Comparison:

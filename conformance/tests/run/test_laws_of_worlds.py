@@ -16,7 +16,8 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from mcp_proxy_conformance.catalogue.case import BadCase, When, read_own
+from mcp_proxy_conformance.catalogue.case import When, read_own
+from mcp_proxy_conformance.catalogue.case_file import BadCase
 from mcp_proxy_conformance.catalogue.index import checks
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
@@ -131,7 +132,7 @@ def test_what_is_written_is_valid_under_the_schemas(tmp_path: Path) -> None:
         for of in _requests(plan):
             path = written(plan, of, {"FR-004.precedence"}, tmp_path)
             if path is not None:
-                case, world = read_own(path)
+                [(case, world)] = read_own(path)
                 stage = path.with_name(f"{case.given.stage}.json")
                 for schema, file in zip(schemas, (path, stage), strict=True):
                     schema.validate(json.loads(file.read_bytes()))
@@ -185,7 +186,7 @@ def test_a_changed_proxy_is_convicted_with_a_small_case(
         evidence, basis = laws.evidence, laws.basis
         first = generated(0, 0, CAPABILITIES)[0]
     (path,) = (tmp_path / "laws").glob("law-*.json")
-    case, world = read_own(path)
+    [(case, world)] = read_own(path)
 
     assert compared.findings
     assert set(compared.broken) <= clauses
@@ -302,21 +303,21 @@ def test_a_case_of_ones_own_that_cannot_be_used_is_refused(
         read_own(path)
 
 
-def test_a_run_tries_a_case_of_ones_own_and_nothing_else(tmp_path: Path) -> None:
-    """`run --case` with a written case judges that case alone, which passes."""
+def test_a_run_tries_the_cases_of_ones_own_and_nothing_else(tmp_path: Path) -> None:
+    """`run --case` with a file of written cases judges these alone, and they pass."""
     plan = generated(0, 0, CAPABILITIES)[1]
-    word = next(iter(plan.world.tools().values())).word
-    of = When(do="discover", query=word, include_disabled=True, limit=100)
-    path = written(plan, of, {"FR-004.precedence"}, tmp_path / "laws")
+    paths = [written(plan, of, {"FR-004.precedence"}, tmp_path) for of in _requests(plan)[:2]]
+    cases = [json.loads(path.read_bytes()) for path in paths if path is not None]
+    (tmp_path / "own.json").write_text(json.dumps({"area": "law", "cases": cases}))
 
     done = CliRunner().invoke(
-        main, ["run", "reference", "--case", str(path), "--out", str(tmp_path / "out")]
+        main,
+        ["run", "reference", "--case", str(tmp_path / "own.json"), "--out", str(tmp_path / "out")],
     )
 
     report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
-    verdicts = [(result["case"], result["verdict"]) for result in report["results"]]
-    assert path is not None
-    assert (verdicts, done.exit_code) == ([(path.stem, "pass")], report["exit"])
+    verdicts = {result["case"]: result["verdict"] for result in report["results"]}
+    assert (verdicts, done.exit_code) == ({case["id"]: "pass" for case in cases}, report["exit"])
 
 
 def test_breaches_of_two_laws_are_repeated_at_once(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from mcp_proxy_conformance.selftest.authoring.case_page import MOST, case_page
 from mcp_proxy_conformance.selftest.shipped import shipped
 
 CHANGED = """\
-withheld-changed  (fixtures/discovery/withheld/withheld-changed.json)
+withheld-changed  (fixtures/discovery/withheld.json)
   A changed tool is listed without the new text and schema that nobody approved.
 
 source: FR-003, FR-004

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sound_case import LOAD, SOUND, lint_output
+from sound_case import LOAD, SOUND, lint_output, shipped_json
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
@@ -17,13 +17,13 @@ Bend = Callable[[dict[str, Any]], object]
 
 
 def bent(tmp_path: Path, name: str, bend: Bend) -> Path:
-    """Write a copy of a shipped JSON file to `tmp_path`, changed in place by `bend`.
+    """Write a copy of a shipped JSON file or case to `tmp_path`, changed in place by `bend`.
 
-    Return its path. `name` is its path below the fixtures.
+    Return its path. `name` is one for `shipped_json`.
     """
-    document = json.loads((fixtures_dir() / name).read_bytes())
+    document = shipped_json(name)
+    path = tmp_path / f"{document['id']}.json"
     bend(document)
-    path = tmp_path / Path(name).name
     path.write_text(json.dumps(document, indent=1), encoding="utf-8")
     return path
 
@@ -54,22 +54,22 @@ def test_no_status_is_demanded_where_the_flag_is_not_sent(tmp_path: Path) -> Non
         case["when"].pop("include_disabled")
         case["then"]["disabled"] = {name: ["absent"] for name in case["then"]["disabled"]}
 
-    path = bent(tmp_path, "discovery/precedence/precedence-changed.json", bend)
+    path = bent(tmp_path, "discovery/precedence.json#precedence-changed", bend)
 
     assert lint_output(path) == (0, "files: 1; findings: 0\n")
 
 
 def test_the_case_of_the_guide_for_authors_has_no_fault(tmp_path: Path) -> None:
-    """The example case of AUTHORS.md, as it is printed there, has no finding."""
+    """The example case of AUTHORS.md, as it is printed there, has no finding in a file of cases."""
     guide = Path(__file__).parents[3] / ".github" / "AUTHORS.md"
     text, *_ = re.findall(r"```json\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
-    path = tmp_path / "limits-mixed-two-at-1.json"
-    path.write_text(text, encoding="utf-8")
+    path = tmp_path / "own.json"
+    path.write_text(f'{{"area": "limits", "cases": [{text}]}}', encoding="utf-8")
 
     assert lint_output(path) == (0, "files: 1; findings: 0\n")
 
 
-STATUS = "discovery/remediation/remediation-both.json"
+STATUS = "discovery/remediation.json#remediation-both"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ STATUS = "discovery/remediation/remediation-both.json"
         (STATUS, lambda c: c["then"].update(note="due"), "/then/note: a note is due only"),
         (STATUS, lambda c: c["when"].update(agent="nobody"), "/when/agent: There is no agent"),
         (
-            "discovery/counts/counts-plain.json",
+            "discovery/counts.json#counts-plain",
             lambda c: c["then"]["counts"].update(
                 {next(iter(c["then"]["counts"])): {"callable": 99}}
             ),
@@ -186,6 +186,30 @@ def test_a_fault_is_reported_with_its_line(tmp_path: Path) -> None:
     (finding,) = document["findings"]
     assert (finding["file"], finding["line"], finding["pointer"]) == (str(path), line, "/area")
     assert document["files"] == 1
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "place", "sentence"),
+    [
+        ('"stage": "crowd"', '"stage": "crowdy"', "/shared/given/stage", "There is no stage"),
+        ('"area": "limits"', '"area": "limit"', "/area", "There is no check of the area"),
+        ('"velema", 5]', '"velema", 11]', "/cases/2/rows/17", "11 locked entries are more"),
+        ('"velema", 5]', '"velema"]', "/cases/2/rows/17", "5 values for the columns matches"),
+        ('"velema", 5]', '"velema", ""]', "/cases/2/rows/17", "'' is not of type 'integer'"),
+    ],
+)
+def test_a_fault_in_a_file_of_cases_is_found_where_it_is(
+    right: str, wrong: str, place: str, sentence: str, tmp_path: Path
+) -> None:
+    """`lint` of a file of cases names the line of the case, the shared member or the row."""
+    path = tmp_path / "limits.json"
+    text = (fixtures_dir() / "discovery" / "limits.json").read_text(encoding="utf-8")
+    path.write_text(text.replace(right, wrong, 1), encoding="utf-8")
+
+    code, output = lint_output(path)
+
+    line = text[: text.index(right)].count("\n") + 1
+    assert (code, f"{path}:{line} {place}: {sentence}" in output) == (1, True), output
 
 
 def test_a_path_that_cannot_be_read_is_exit_2(tmp_path: Path) -> None:

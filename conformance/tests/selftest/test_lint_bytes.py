@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from sound_case import LOAD, SOUND
+from sound_case import LOAD, SOUND, shipped_json
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.selftest.authoring.linter import lint
 
-SEEDS = [json.dumps(SOUND).encode(), *(path.read_bytes() for path in (
-    fixtures_dir() / LOAD, fixtures_dir() / "stages/scope.json",
-    fixtures_dir() / "frozen.toml", fixtures_dir() / "profiles/robustness.toml",
-    fixtures_dir() / "requirements/robustness.toml",
-))]  # fmt: skip
+SEEDS = [*(json.dumps(data).encode() for data in (SOUND, shipped_json(LOAD))), *(
+    (fixtures_dir() / name).read_bytes() for name in (
+        "stages/scope.json", "resilience/page.json", "frozen.toml", "profiles/robustness.toml",
+        "requirements/robustness.toml",
+    )
+)]  # fmt: skip
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=6), below),
@@ -36,8 +37,8 @@ def spliced(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def replaced(draw: st.DrawFn) -> bytes:
-    """Draw the bytes of a shipped case, load case or stage with any JSON value as one member."""
-    document = json.loads(draw(st.sampled_from(SEEDS[:3])))
+    """Draw the bytes of a case, a stage or a file of cases, any JSON value as one member."""
+    document = json.loads(draw(st.sampled_from(SEEDS[:4])))
     document[draw(st.sampled_from(sorted(document)))] = draw(JSON)
     return json.dumps(document).encode()
 

@@ -74,7 +74,7 @@ def shows(path: Path, target: Target, scratch: Path) -> bool:
 
     False if it cannot be judged; a misshapen answer that breaks a clause is a failure.
     """
-    case, world = read_own(path)
+    [(case, world)] = read_own(path)
     started = Started(target, world, scratch)
     try:
         bench = Bench(started, arm(started))

@@ -134,13 +134,12 @@ class DrivenLoader(Subject):
     target: LoaderTarget
 
     def __init__(self, target: LoaderTarget, out: Path, scratch: Path, *, confirm: bool) -> None:
-        """Keep the settings, and the target's only case if it has one; load nothing yet.
+        """Keep the settings, and the target's only cases if it has any; load nothing yet.
 
         `confirm`: whether failures and hangs are confirmed by second loads.
         """
         self.target = target
-        own = target.case
-        self.own_case = OwnCase(own, _world(own), own.needs) if own is not None else None
+        self.own_cases = [OwnCase(own, _world(own), own.needs) for own in target.cases]
         self.remarks = target.remarks
         self._out, self._scratch, self._confirm = out, scratch, confirm
         self._at_once = AT_ONCE
@@ -191,7 +190,7 @@ class DrivenLoader(Subject):
         laws is among them.
         """
         wanted = {place.name: None for place in self.applicable(places)}
-        cases = load_cases() if self.target.case is None else (self.target.case,)
+        cases = self.target.cases or load_cases()
         by_place = {_world(case).id: case for case in cases}
         self._cases = [by_place[name] for name in wanted if name in by_place]
         self._is_partial, self._generates = partial_run, GENERATED.id in wanted

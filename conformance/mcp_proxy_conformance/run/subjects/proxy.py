@@ -92,17 +92,18 @@ class DrivenProxy(Subject):
     `confirm`: a failure is confirmed on a second target; `again`: breaches of laws
     are confirmed and shrunk; `keep`: the targets' scratch folders are kept. `examples`: how many
     worlds are generated for laws, None: by the target's speed; `seed`: the generator's; `own`:
-    the only case to run, and its stage; `scratch`: the folder for the targets' files meanwhile.
+    the only cases to run, each with its stage; `scratch`: the folder for the targets' files
+    meanwhile.
     """
 
     def __init__(
         self, target: Target, out: Path, scratch: Path, *, clauses: frozenset[str],
         confirm: bool = True, keep: bool = False, again: bool = True, examples: int | None = None,
-        seed: int = 0, own: tuple[Case, World] | None = None,
+        seed: int = 0, own: Sequence[tuple[Case, World]] = (),
     ) -> None:  # fmt: skip
         """Keep the settings, which the class describes; start nothing yet."""
         self.target, self.scratch = target, scratch
-        self.own_case = OwnCase(*own) if own is not None else None
+        self.own_cases = [OwnCase(*each) for each in own]
         self._out, self._clauses = out, clauses
         self._confirm, self._keep, self._again = confirm, keep, again
         self._examples, self._seed = examples, seed

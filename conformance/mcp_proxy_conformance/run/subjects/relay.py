@@ -92,8 +92,7 @@ class DrivenRelay(Subject):
     ) -> None:  # fmt: skip
         """Keep the settings; start nothing yet."""
         self.target = target
-        own = target.case
-        self.own_case = OwnCase(own, RELAYED) if own is not None else None
+        self.own_cases = [OwnCase(own, RELAYED) for own in target.cases]
         self._out, self._scratch = out, scratch
         self._confirm, self._keep = confirm, keep
         self._pool = RelayPool(target, scratch)
@@ -326,7 +325,7 @@ class DrivenRelay(Subject):
             self._started[name] = relay
             if self._silence is not None:
                 relay.through.expect_silence(self._silence)
-            if (own := self.target.case) is not None:
+            for own in self.target.cases:
                 relay.answer_as(own)
         return self._started[name]
 

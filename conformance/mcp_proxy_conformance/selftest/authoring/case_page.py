@@ -32,7 +32,7 @@ def case_page(case: Case | LoadCase) -> Iterator[str]:
     server, and the steps of the stage that concern these tools or servers.
     """
     folder = "discovery" if isinstance(case, Case) else "resilience"
-    yield f"{case.id}  (fixtures/{folder}/{case.area}/{case.id}.json)"
+    yield f"{case.id}  (fixtures/{folder}/{case.area}.json)"
     yield f"  {case.title}"
     yield f"\nsource: {', '.join(case.source)}"
     yield f"clauses: {', '.join(case.clauses)}"

@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from mcp_proxy_conformance.catalogue.case_file import Place
 from mcp_proxy_conformance.catalogue.index import checks_of
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, Profile
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
@@ -29,13 +30,15 @@ from mcp_proxy_conformance.selftest.authoring.kinds import (
 from mcp_proxy_conformance.selftest.gather import JUDGING
 from mcp_proxy_conformance.selftest.shipped import Shipped, shipped_with
 
+Key = tuple[str, str, Place]
+
 
 @dataclass(frozen=True)
 class Corpus:
-    """Every data document by (noun of its kind, name); `own` are the keys of those to lint."""
+    """Every data document by its key; `own` are the keys of those to lint."""
 
-    documents: Mapping[tuple[str, str], Document]
-    own: frozenset[tuple[str, str]]
+    documents: Mapping[Key, Document]
+    own: frozenset[Key]
 
     def of(self, kind: Kind, *, own: bool = False) -> list[Document]:
         """Return the documents of a kind that could be converted to its type, sorted by name.
@@ -124,7 +127,13 @@ def corpus(own: Iterable[Document]) -> Corpus:
     mine = {document.key: document for document in own}
     read_already = {document.path.absolute() for document in mine.values()}
     others = [path for path in installed() if path.absolute() not in read_already]
-    there = {document.key: document for path in others if (document := _known(path)) is not None}
+    replaced = {name for document in mine.values() for name in document.names}
+    there = {
+        document.key: document
+        for path in others
+        for document in _known(path)
+        if replaced.isdisjoint(document.names)
+    }
     return Corpus(documents={**there, **mine}, own=frozenset(mine))
 
 
@@ -135,10 +144,9 @@ def installed() -> list[Path]:
 
 
 @cache
-def _known(path: Path) -> Document | None:
-    """Read a shipped document, without schema validation; it is kept for later calls.
+def _known(path: Path) -> list[Document]:
+    """Read the documents of a shipped file, without schema validation; they are kept.
 
-    None if it cannot be parsed or is of no known kind. Raises Unreadable if it cannot be opened.
+    Those of no known kind are left out. Raises Unreadable if the file cannot be opened.
     """
-    document = read(path, whole=False)
-    return document if isinstance(document, Document) else None
+    return [part for part in read(path, whole=False) if isinstance(part, Document)]

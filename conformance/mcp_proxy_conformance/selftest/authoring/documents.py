@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from jsonschema.exceptions import best_match
 from referencing import Registry, Resource
 
 from mcp_proxy_conformance.catalogue.bounded import read_bytes, toml
+from mcp_proxy_conformance.catalogue.case_file import FILL, Place, case_texts
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.catalogue.toml_lines import TomlLines
 from mcp_proxy_conformance.selftest.authoring.finding import LintFinding, Unreadable, finding
 from mcp_proxy_conformance.selftest.authoring.json_lines import JsonLines, line_at, pointer
-from mcp_proxy_conformance.selftest.authoring.kinds import KINDS, Kind
+from mcp_proxy_conformance.selftest.authoring.kinds import AREA, KINDS, Kind
 from mcp_proxy_conformance.wire.spans import Malformed, Node, parse
 
 FORMS = ", ".join(f"a {kind.noun}" for kind in KINDS)
@@ -26,7 +28,10 @@ FORMS = ", ".join(f"a {kind.noun}" for kind in KINDS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One parsed file of a known kind; `value` is None if the data are not of that kind."""
+    """One parsed file of a known kind, or one case of a file of several.
+
+    `value` is None if the data are not of that kind; `case` is a case's place in its file.
+    """
 
     path: Path
     kind: Kind
@@ -34,37 +39,45 @@ class Document:
     lines: JsonLines | TomlLines
     value: Any = None
     faults: tuple[LintFinding, ...] = field(default=())
+    case: Place = ()
 
     @property
-    def key(self) -> tuple[str, str]:
-        """The noun of its kind, and its file name without suffix.
+    def key(self) -> tuple[str, str, Place]:
+        """The noun of its kind, its name, and its place in a file of several cases.
 
-        A file to lint replaces the shipped one of the same key.
+        The name is its file's without suffix, or its id in a file of several.
         """
-        return self.kind.noun, self.path.stem
+        name = str(self.data.get("id")) if self.case else self.path.stem
+        return self.kind.noun, name, self.case
+
+    @property
+    def names(self) -> set[tuple[str, str]]:
+        """Its kind with its name, and with its file's; it replaces what is shipped of either."""
+        return {self.key[:2], (self.kind.noun, self.path.stem)}
 
     @property
     def is_sound(self) -> bool:
         """Whether the file has no fault of schema or type, so that further rules can be applied."""
         return not self.faults and (self.value is not None or self.kind.type is None)
 
-    def finding_at(self, place: tuple[str | int, ...], fault: str, repair: str) -> LintFinding:
+    def finding_at(self, place: Place, fault: str, repair: str) -> LintFinding:
         """Return a finding at a place in this file: its line and, for JSON, the pointer.
 
         In TOML the place may end with the text of a list's item.
         """
         if isinstance(self.lines, JsonLines):
-            line = self.lines.line(place)
-            return finding(self.path, line, fault, repair, pointer=pointer(place))
+            at = pointer(self.lines.in_file(place))
+            return finding(self.path, self.lines.line(place), fault, repair, pointer=at)
         text = place[-1] if place and isinstance(place[-1], str) else None
         return finding(self.path, self.lines.line(place, text), fault, repair)
 
 
-def read(path: Path, *, whole: bool = True) -> Document | LintFinding:
-    """Read a file as a Document; return a finding if it cannot be parsed or is of no known kind.
+def read(path: Path, *, whole: bool = True) -> list[Document | LintFinding]:
+    """Read a file as a Document, or one for each of its cases.
 
-    A Document whose data break the schema (validated if `whole`) or cannot be converted has
-    faults and no value. Raises Unreadable if there is no such file or it may not be read.
+    It is a finding if it cannot be parsed or is of no known kind. A Document whose data break the
+    schema (validated if `whole`) or cannot be converted has faults and no value. Raises Unreadable
+    if there is no such file or it may not be read.
     """
     try:
         raw = read_bytes(path)
@@ -72,22 +85,52 @@ def read(path: Path, *, whole: bool = True) -> Document | LintFinding:
         raise Unreadable(f"{path} cannot be read: {error.strerror}; name another path") from None
     parsed = _toml(path, raw) if path.suffix == ".toml" else _json(path, raw)
     if isinstance(parsed, LintFinding):
-        return parsed
+        return [parsed]
     data, lines = parsed
+    if isinstance(lines, JsonLines) and AREA.is_one(data, path.suffix):
+        file = Document(path=path, kind=AREA, data=data, lines=lines)
+        return list(_cases(file, lines.root, raw, whole=whole))
+    return [_document(path, data, lines, whole=whole)]
+
+
+def _cases(
+    file: Document, root: Node, raw: bytes, *, whole: bool
+) -> Iterator[Document | LintFinding]:
+    """Yield each case of a file of several; if that is not in order, its faults."""
+    faults = tuple(_breaches(file)) if whole else ()
+    if faults:
+        yield replace(file, faults=faults)
+        return
+    try:
+        for text, case, fault in case_texts(raw):
+            if fault:
+                yield file.finding_at(case, fault, FILL)
+            else:
+                lines = JsonLines(root, case)
+                yield _document(file.path, json.loads(text), lines, whole=whole, case=case)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        yield file.finding_at((), str(error), "see schemas/cases.schema.json")
+
+
+def _document(
+    path: Path, data: Any, lines: JsonLines | TomlLines, *, whole: bool, case: Place = ()
+) -> Document | LintFinding:
+    """Return data as a Document of their kind, or a finding if they are of none."""
     kind = next((known for known in KINDS if known.is_one(data, path.suffix)), None)
     if kind is None:
         unknown = f"this is none of the known kinds: {FORMS}"
-        return finding(path, 1, unknown, "give it the members of one")
-    document = Document(path=path, kind=kind, data=data, lines=lines)
+        repair = "give it the members of one"
+        return finding(path, lines.line(()), unknown, repair, pointer=pointer(case))
+    document = Document(path=path, kind=kind, data=data, lines=lines, case=case)
     faults = tuple(_breaches(document)) if whole else ()
     if faults or kind.type is None:
-        return Document(path=path, kind=kind, data=data, lines=lines, faults=faults)
+        return replace(document, faults=faults)
     try:
         value = msgspec.convert(data, kind.type)
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
         fault = document.finding_at((), str(error), f"see schemas/{kind.schema}.schema.json")
-        return Document(path=path, kind=kind, data=data, lines=lines, faults=(fault,))
-    return Document(path=path, kind=kind, data=data, lines=lines, value=value)
+        return replace(document, faults=(fault,))
+    return replace(document, value=value)
 
 
 def _json(path: Path, raw: bytes) -> tuple[Any, JsonLines] | LintFinding:

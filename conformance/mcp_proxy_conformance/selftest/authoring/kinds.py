@@ -38,16 +38,18 @@ class Kind:
         return suffix == self.suffix and isinstance(data, dict) and not self.marks.isdisjoint(data)
 
 
-CASE = Kind("case", "case", "discovery/*/*.json", frozenset({"when"}), Case)
+CASE = Kind("case", "case", "discovery/*.json", frozenset({"when"}), Case)
 LOAD_CASE = Kind(
-    "load case", "load-case", "resilience/*/*.json", frozenset({"given", "again"}), LoadCase
+    "load case", "load-case", "resilience/*.json", frozenset({"given", "again"}), LoadCase
 )
 RELAY_CASE = Kind(
     "relay case",
     "relay-case",
-    "fidelity/*/*.json",
+    "fidelity/*.json",
     frozenset({"arguments", "result", "error", "at"}),
 )
+AREA = Kind("file of cases", "cases", "discovery/*.json", frozenset({"cases"}))
+"""What holds cases of one of the kinds above."""
 STAGE = Kind("stage", "stage", "stages/*.json", frozenset({"servers", "steps"}), World)
 WORDS = Kind(
     "table of words", "remediation-words", "remediation/words.json", frozenset({"harmless"})

@@ -37,7 +37,7 @@ from mcp_proxy_conformance.selftest.authoring.picture_rules import picture_findi
 from mcp_proxy_conformance.selftest.authoring.stage_rules import stage_findings
 
 NAMED = (CASE, LOAD_CASE, STAGE, PICTURE)
-"""Kinds whose id is the file's name."""
+"""Kinds whose id is the file's name, if the file holds one."""
 SUFFIXES = frozenset(kind.suffix for kind in KINDS)
 
 
@@ -62,14 +62,14 @@ def lint(paths: Sequence[Path]) -> Linted:
     findings: list[LintFinding] = []
     over: list[Path] = []
     for path, walked in chosen:
-        parsed = read(path)
-        if isinstance(parsed, Document):
-            documents.append(parsed)
-            findings += parsed.faults
-        elif walked and parsed.pointer == "" and parsed.fault.startswith("this is none"):
-            over.append(path)
-        else:
-            findings.append(parsed)
+        for part in read(path):
+            if isinstance(part, Document):
+                documents.append(part)
+                findings += part.faults
+            elif walked and part.pointer == "" and part.fault.startswith("this is none"):
+                over.append(path)
+            else:
+                findings.append(part)
     known = corpus(documents)
     for document in documents:
         if document.is_sound:
@@ -112,10 +112,10 @@ def _walked(folder: Path) -> list[Path]:
 def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on one document by the rules of its kind.
 
-    For kinds in NAMED, the id must also be the file's name.
+    For kinds in NAMED, the id must also be the file's name, if it is alone in it.
     """
     value, kind = document.value, document.kind
-    if kind in NAMED and value.id != document.path.stem:
+    if kind in NAMED and not document.case and value.id != document.path.stem:
         fault = f"the id is {value.id!r}, but the file is {document.path.name}"
         yield document.finding_at(("id",), fault, "give both the same name")
     if kind in (CASE, LOAD_CASE):
