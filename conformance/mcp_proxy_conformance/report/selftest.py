@@ -28,6 +28,7 @@ def lines(document: dict[str, Any]) -> list[str]:
             counts = ", ".join(f"{number} {cell}" for cell, number in cells.most_common())
             summary.append(f"{title}: {cells.total()} ({counts})")
     summary += [_row(row) for row in document["rows"] if row["cell"] not in SILENT]
+    summary += _reach(document) if document["full"] else []
     summary += [
         f"  kills a mutant that no other check kills: {check}" for check in document["alone"]
     ]
@@ -35,6 +36,25 @@ def lines(document: dict[str, Any]) -> list[str]:
         f"  kills only mutants that other checks kill too: {check}" for check in document["spare"]
     ]
     return [*summary, f"{len(document['checks'])} checks kill mutants; {_summed(document)}"]
+
+
+def _reach(document: dict[str, Any]) -> list[str]:
+    """Return lines on all killed mutants: the kinds of checks that kill, and clauses beside."""
+    killed = [row for row in document["rows"] if row["cell"] == "killed"]
+    if not killed:
+        return []
+    counts = [
+        f"{source} {sum(source in row['sources'] for row in killed)}"
+        for source in ("laws", "cases", "checks")
+    ]
+    beside = [len({*row["convicted"]} - {*row["clauses"]}) for row in killed]
+    return [
+        f"  {len(killed)} mutants are killed by {', '.join(counts)}",
+        (
+            f"  {sum(map(bool, beside))} are convicted of clauses that they do not name, on average"
+            f" of {sum(beside) / len(killed):.2f}"
+        ),
+    ]
 
 
 def _summed(document: dict[str, Any]) -> str:

@@ -103,6 +103,7 @@ def of_rows(
         "target": target,
         "rows": [msgspec.to_builtins(row) for row in rows],
         "checks": {check: sorted(set(ids)) for check, ids in sorted(kills.items())},
+        "full": full,
         "alone": needed if full else [],
         "spare": sorted(kills.keys() - set(needed)) if full else [],
     }

@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 
+from mcp_proxy_conformance.catalogue.index import checks
 from mcp_proxy_conformance.catalogue.requirement import folders_of
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.controls import Control
 from mcp_proxy_conformance.selftest.forked_jobs import JobOutcome, forked
 from mcp_proxy_conformance.selftest.rewriting_server import WireFault, rewriting
-from mcp_proxy_conformance.selftest.row import Cell, Kind, MatrixRow
+from mcp_proxy_conformance.selftest.row import Cell, Kind, MatrixRow, Source
 from mcp_proxy_conformance.selftest.trial import EVERY, LONG_S, Verdicts, trial, tried
 from mcp_proxy_conformance.selftest.unchanged_target import CHECK_S, Standing
 from mcp_proxy_conformance.selftest.wording import is_plain
@@ -187,7 +188,18 @@ def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
     reasons = [result["reason"] for result in verdicts.failed()]
     odd = next((r for r in reasons if not is_plain(r, of_messages=trial.relays)), "")
     cell: Cell = "badly worded" if odd else "killed"
-    return replace(row_of(trial, cell, by=by, reason=odd), convicted=verdicts.convicted())
+    row = row_of(trial, cell, by=by, reason=odd)
+    return replace(row, convicted=verdicts.convicted(), sources=_sources(trial, verdicts))
+
+
+def _sources(trial: Trial, verdicts: Verdicts) -> tuple[Source, ...]:
+    """Return the kinds of checks that convicted a mutant of the clause that it proves, sorted."""
+    laws = {check.name for check in checks() if check.module.endswith("laws.py")}
+    killing = [r for r in verdicts.failed() if trial.proves.intersection(r["clauses"])]
+    kinds: set[Source] = {
+        "laws" if r["check"] in laws else "cases" if r["case"] else "checks" for r in killing
+    }
+    return tuple(sorted(kinds))
 
 
 def _asking(verdicts: Verdicts, wanted: frozenset[str]) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+Source = Literal["laws", "cases", "checks"]
+"""Kinds of checks: of generated worlds, loads or values; of cases in files; all others."""
 Kind = Literal["fault", "wire", "variant", "control", "target", "order"]
 Cell = Literal[
     "killed", "killed for another reason", "badly worded", "survived",
@@ -24,8 +26,9 @@ GOOD = frozenset(
 class MatrixRow:
     """One changed target: its outcome (`cell`), the checks that decided it, and its clauses.
 
-    `convicted` are the required clauses that failed, its own or others. A target of kind `target`
-    is the user's own, unchanged: what it violates is not our fault.
+    `convicted` are the required clauses that failed, its own or others; `sources` the kinds of
+    checks that killed a mutant. A target of kind `target` is the user's own, unchanged: what it
+    violates is not our fault.
     """
 
     id: str
@@ -35,6 +38,7 @@ class MatrixRow:
     cell: Cell
     by: tuple[str, ...] = ()
     convicted: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
     reason: str = ""
     seconds: float = 0.0
 

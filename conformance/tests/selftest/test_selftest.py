@@ -16,6 +16,7 @@ import jsonschema
 import pytest
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.report.selftest import lines
 from mcp_proxy_conformance.selftest import matrix
 from mcp_proxy_conformance.selftest.document import of_rows
 from mcp_proxy_conformance.selftest.forked_jobs import forked
@@ -162,6 +163,24 @@ def test_a_mutant_is_killed_by_a_finding_on_the_clause_that_it_is_for(tmp_path: 
     cells = [row.cell for row in matrix.rows(trials, tmp_path, full=False)]
 
     assert cells == ["killed", "killed for another reason"]
+
+
+def test_with_full_it_tells_what_kills_and_what_is_convicted_beside() -> None:
+    """Killed mutants are counted by the kinds of their killers, and by clauses not their own."""
+    row = MatrixRow(id="one", kind="fault", text="It.", clauses=("A", "B"), cell="killed")
+    rows = [
+        replace(row, convicted=("A", "C", "D"), sources=("cases", "laws")),
+        replace(row, id="two", convicted=("A", "B"), sources=("laws",)),
+        replace(row, id="three", cell="survived", convicted=("C",)),
+    ]
+
+    told = lines(of_rows(rows, full=True))
+
+    assert told[2:4] == [
+        "  2 mutants are killed by laws 2, cases 1, checks 0",
+        "  1 are convicted of clauses that they do not name, on average of 1.00",
+    ]
+    assert not any("killed by" in line for line in lines(of_rows(rows, full=False)))
 
 
 def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
