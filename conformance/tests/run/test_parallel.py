@@ -311,7 +311,8 @@ def test_what_cannot_be_divided_is_refused(
         ("reference", None, "", "3"),
         ("reference", "auto", "7", "3"),
         ("mcpproxy", None, "", "10"),
-        ("command", None, "auto", "6"),
+        ("command", None, "auto", "10"),
+        ("relay", None, "", "6"),
         ("command", None, "1", None),
         ("command", "1", "5", None),
         ("command", "12", "1", "12"),
@@ -322,10 +323,10 @@ def test_what_cannot_be_divided_is_refused(
 def test_a_whole_run_uses_the_processors(
     kind: str, given: str | None, variable: str, number: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On three processors: three workers for the reference, ten, at most, for the Go proxy.
+    """On three processors: three workers for the reference, ten, at most, for other proxies.
 
-    Six are for other proxies, none for loaders. -n, then the variable, prevail; 1 is this process.
-    A run of some clauses has workers only by -n.
+    Six are for relays, none for loaders. -n, then the variable, prevail; 1 is this process. A run
+    of some clauses has workers only by -n.
     """
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 5}, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
