@@ -19,7 +19,7 @@ import mcp_proxy_conformance
 PACKAGE = Path(mcp_proxy_conformance.__file__).parent
 ROOMS = (
     "catalogue", "verdict", "wire", "upstream", "targets", "report", "discovery", "resilience",
-    "fidelity", "run", "checks", "plugin", "selftest", "cli",
+    "fidelity", "run", "checks", "plugin", "selftest", "authoring", "cli",
 )  # fmt: skip
 """Bottom up: a room may import from those before it."""
 ROOM_OF = {"api": "plugin", "autoload": "plugin", "__main__": "cli"}

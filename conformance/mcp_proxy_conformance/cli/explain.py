@@ -7,6 +7,15 @@ from pathlib import Path
 
 import click
 
+from mcp_proxy_conformance.authoring.case_page import case_page
+from mcp_proxy_conformance.authoring.catalogue_page import MEANING, page
+from mcp_proxy_conformance.authoring.explained import (
+    Explained,
+    explained,
+    requirements,
+    selected,
+)
+from mcp_proxy_conformance.authoring.sentence_page import sentence_page
 from mcp_proxy_conformance.catalogue.requirement import (
     Profile,
     UnknownClause,
@@ -16,15 +25,6 @@ from mcp_proxy_conformance.catalogue.requirement import (
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli.groups import examples, stop
 from mcp_proxy_conformance.cli.ids import explained_ids, profile_ids
-from mcp_proxy_conformance.selftest.authoring.case_page import case_page
-from mcp_proxy_conformance.selftest.authoring.catalogue_page import MEANING, page
-from mcp_proxy_conformance.selftest.authoring.explained import (
-    Explained,
-    explained,
-    requirements,
-    selected,
-)
-from mcp_proxy_conformance.selftest.authoring.sentence_page import sentence_page
 from mcp_proxy_conformance.selftest.shipped import Shipped, shipped
 
 PAGES = {"adapter": "ADAPTER.md", "loader": "LOADER.md"}

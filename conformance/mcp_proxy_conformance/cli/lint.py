@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import msgspec
 
+from mcp_proxy_conformance.authoring.finding import Unreadable, shown
+from mcp_proxy_conformance.authoring.linter import lint
 from mcp_proxy_conformance.cli.groups import examples
-from mcp_proxy_conformance.selftest.authoring.finding import Unreadable, shown
-from mcp_proxy_conformance.selftest.authoring.linter import lint
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, VIOLATED
 from mcp_proxy_conformance.verdict.redaction import inert
 

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
+from mcp_proxy_conformance.authoring.load_rules import comparable
 from mcp_proxy_conformance.catalogue.case_file import BadCase
 from mcp_proxy_conformance.catalogue.load_case import (
     CONTROL_DOWN,
@@ -23,7 +24,6 @@ from mcp_proxy_conformance.catalogue.load_case import (
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.resilience.walk import walk
-from mcp_proxy_conformance.selftest.authoring.load_rules import comparable
 
 CASES = load_cases()
 MEASURED = {

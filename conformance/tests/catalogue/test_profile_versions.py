@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.authoring.frozen import fingerprint
 from mcp_proxy_conformance.catalogue import requirement
 from mcp_proxy_conformance.catalogue.requirement import UnknownProfile, profile, profiles, versions
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.report.reader import read_report
-from mcp_proxy_conformance.selftest.authoring.frozen import fingerprint
 
 CHECK = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
 LATER = "ROB.tools~text"

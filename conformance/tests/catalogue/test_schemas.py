@@ -12,9 +12,9 @@ import pytest
 import strangers
 from jsonschema import Draft202012Validator
 
+from mcp_proxy_conformance.authoring.bundles import bundled
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir, target_files
-from mcp_proxy_conformance.selftest.authoring.bundles import bundled
 
 ANSWERS = (
     "default-answer", "discovery-answer", "discovery-exchange", "locked-entry", "rejection",
@@ -348,9 +348,7 @@ def test_each_constraint_on_an_answer_names_its_clauses(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_schema_contains_what_it_refers_to_as_the_files_have_it(name: str) -> None:
     """Each schema that refers to others contains copies of them, up to date."""
-    assert schema(name) == bundled(name), (
-        "run python -m mcp_proxy_conformance.selftest.authoring.bundles"
-    )
+    assert schema(name) == bundled(name), "run python -m mcp_proxy_conformance.authoring.bundles"
 
 
 AJV = "ajv@8.20.0"

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from mcp_proxy_conformance.authoring.corpus import Corpus
+from mcp_proxy_conformance.authoring.documents import Document
+from mcp_proxy_conformance.authoring.finding import LintFinding
 from mcp_proxy_conformance.catalogue.case import CAP_FILLS, NOTE_COUNT, Bounds, Case
 from mcp_proxy_conformance.catalogue.requirement import unknown
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, World, final, key
@@ -18,9 +21,6 @@ from mcp_proxy_conformance.discovery.oracle import (
     counted_as,
     is_withheld,
 )
-from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
-from mcp_proxy_conformance.selftest.authoring.documents import Document
-from mcp_proxy_conformance.selftest.authoring.finding import LintFinding
 
 EXACT = "precedence"
 """The area whose cases name every status that the source allows."""

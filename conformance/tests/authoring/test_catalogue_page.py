@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from pages import GITHUB
 
+from mcp_proxy_conformance.authoring.catalogue_page import page
+from mcp_proxy_conformance.authoring.explained import explained
 from mcp_proxy_conformance.catalogue.interpretation import interpretations
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.report.markup import prose
-from mcp_proxy_conformance.selftest.authoring.catalogue_page import page
-from mcp_proxy_conformance.selftest.authoring.explained import explained
 from mcp_proxy_conformance.selftest.shipped import shipped
 
 DATA = shipped()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from mcp_proxy_conformance.catalogue.interpretation import Interpretation
-from mcp_proxy_conformance.catalogue.requirement import Profile, Requirement, Source
-from mcp_proxy_conformance.report.markdown import code
-from mcp_proxy_conformance.report.markup import prose
-from mcp_proxy_conformance.selftest.authoring.explained import (
+from mcp_proxy_conformance.authoring.explained import (
     Explained,
     explained,
     requirements,
     selected,
 )
+from mcp_proxy_conformance.catalogue.interpretation import Interpretation
+from mcp_proxy_conformance.catalogue.requirement import Profile, Requirement, Source
+from mcp_proxy_conformance.report.markdown import code
+from mcp_proxy_conformance.report.markup import prose
 from mcp_proxy_conformance.selftest.shipped import Shipped
 
 MEANING = {

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from mcp_proxy_conformance.authoring.corpus import Corpus
+from mcp_proxy_conformance.authoring.documents import Document
+from mcp_proxy_conformance.authoring.finding import LintFinding
 from mcp_proxy_conformance.catalogue.case import Bounds
 from mcp_proxy_conformance.catalogue.load_case import (
     Expected,
@@ -15,9 +18,6 @@ from mcp_proxy_conformance.catalogue.load_case import (
 )
 from mcp_proxy_conformance.catalogue.requirement import Catalogue
 from mcp_proxy_conformance.resilience.walk import Allowed, walk
-from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
-from mcp_proxy_conformance.selftest.authoring.documents import Document
-from mcp_proxy_conformance.selftest.authoring.finding import LintFinding
 
 WRITE = "expect what the source allows for its `script` (`explain CLAUSE` names the place)"
 SLOW, TIMELY = 2.0, 0.5

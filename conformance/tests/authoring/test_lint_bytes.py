@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sound_case import LOAD, SOUND, shipped_json
 
+from mcp_proxy_conformance.authoring.linter import lint
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
-from mcp_proxy_conformance.selftest.authoring.linter import lint
 
 SEEDS = [*(json.dumps(data).encode() for data in (SOUND, shipped_json(LOAD))), *(
     (fixtures_dir() / name).read_bytes() for name in (

@@ -6,6 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from mcp_proxy_conformance.authoring.corpus import Corpus
+from mcp_proxy_conformance.authoring.documents import Document
+from mcp_proxy_conformance.authoring.finding import LintFinding
+from mcp_proxy_conformance.authoring.frozen import fingerprint
 from mcp_proxy_conformance.catalogue.interpretation import Interpretation
 from mcp_proxy_conformance.catalogue.requirement import (
     Catalogue,
@@ -15,10 +19,6 @@ from mcp_proxy_conformance.catalogue.requirement import (
     Source,
     unknown,
 )
-from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
-from mcp_proxy_conformance.selftest.authoring.documents import Document
-from mcp_proxy_conformance.selftest.authoring.finding import LintFinding
-from mcp_proxy_conformance.selftest.authoring.frozen import fingerprint
 
 Place = tuple[str | int, ...]
 _NUMBERED = re.compile(r"(FR|SC|EC|US[0-9]+)-[0-9]+")

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_proxy_conformance.catalogue.requirement import unknown
-from mcp_proxy_conformance.selftest.authoring.case_rules import case_findings
-from mcp_proxy_conformance.selftest.authoring.catalogue_rules import (
+from mcp_proxy_conformance.authoring.case_rules import case_findings
+from mcp_proxy_conformance.authoring.catalogue_rules import (
     doubled,
     frozen_findings,
     interpretation_findings,
@@ -16,11 +15,11 @@ from mcp_proxy_conformance.selftest.authoring.catalogue_rules import (
     requirement_findings,
     sentence_findings,
 )
-from mcp_proxy_conformance.selftest.authoring.corpus import Corpus, corpus, installed
-from mcp_proxy_conformance.selftest.authoring.documents import Document, read
-from mcp_proxy_conformance.selftest.authoring.finding import LintFinding, Unreadable, finding
-from mcp_proxy_conformance.selftest.authoring.gaps import gap_findings, where
-from mcp_proxy_conformance.selftest.authoring.kinds import (
+from mcp_proxy_conformance.authoring.corpus import Corpus, corpus, installed
+from mcp_proxy_conformance.authoring.documents import Document, read
+from mcp_proxy_conformance.authoring.finding import LintFinding, Unreadable, finding
+from mcp_proxy_conformance.authoring.gaps import gap_findings, where
+from mcp_proxy_conformance.authoring.kinds import (
     CASE,
     FROZEN,
     INTERPRETATIONS,
@@ -32,9 +31,10 @@ from mcp_proxy_conformance.selftest.authoring.kinds import (
     SENTENCES,
     STAGE,
 )
-from mcp_proxy_conformance.selftest.authoring.load_rules import load_findings
-from mcp_proxy_conformance.selftest.authoring.picture_rules import picture_findings
-from mcp_proxy_conformance.selftest.authoring.stage_rules import stage_findings
+from mcp_proxy_conformance.authoring.load_rules import load_findings
+from mcp_proxy_conformance.authoring.picture_rules import picture_findings
+from mcp_proxy_conformance.authoring.stage_rules import stage_findings
+from mcp_proxy_conformance.catalogue.requirement import unknown
 
 NAMED = (CASE, LOAD_CASE, STAGE, PICTURE)
 """Kinds whose id is the file's name, if the file holds one."""

@@ -14,13 +14,13 @@ import msgspec
 from jsonschema.exceptions import best_match
 from referencing import Registry, Resource
 
+from mcp_proxy_conformance.authoring.finding import LintFinding, Unreadable, finding
+from mcp_proxy_conformance.authoring.json_lines import JsonLines, line_at, pointer
+from mcp_proxy_conformance.authoring.kinds import AREA, KINDS, Kind
 from mcp_proxy_conformance.catalogue.bounded import read_bytes, toml
 from mcp_proxy_conformance.catalogue.case_file import FILL, Place, case_texts
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.catalogue.toml_lines import TomlLines
-from mcp_proxy_conformance.selftest.authoring.finding import LintFinding, Unreadable, finding
-from mcp_proxy_conformance.selftest.authoring.json_lines import JsonLines, line_at, pointer
-from mcp_proxy_conformance.selftest.authoring.kinds import AREA, KINDS, Kind
 from mcp_proxy_conformance.wire.spans import Malformed, Node, parse
 
 FORMS = ", ".join(f"a {kind.noun}" for kind in KINDS)

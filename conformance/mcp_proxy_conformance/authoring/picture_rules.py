@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from mcp_proxy_conformance.authoring.corpus import Corpus
+from mcp_proxy_conformance.authoring.documents import Document
+from mcp_proxy_conformance.authoring.finding import LintFinding
 from mcp_proxy_conformance.catalogue.grid import Basis, Grid
 from mcp_proxy_conformance.catalogue.requirement import unknown
-from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
-from mcp_proxy_conformance.selftest.authoring.documents import Document
-from mcp_proxy_conformance.selftest.authoring.finding import LintFinding
 
 Place = tuple[str | int, ...]
 

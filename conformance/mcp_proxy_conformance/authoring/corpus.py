@@ -8,14 +8,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.case_file import Place
-from mcp_proxy_conformance.catalogue.index import checks_of
-from mcp_proxy_conformance.catalogue.requirement import Catalogue, Profile
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir
-from mcp_proxy_conformance.catalogue.sentence import Sentence, places
-from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.selftest.authoring.documents import Document, read
-from mcp_proxy_conformance.selftest.authoring.kinds import (
+from mcp_proxy_conformance.authoring.documents import Document, read
+from mcp_proxy_conformance.authoring.kinds import (
     CASE,
     FROZEN,
     INTERPRETATIONS,
@@ -27,6 +21,12 @@ from mcp_proxy_conformance.selftest.authoring.kinds import (
     STAGE,
     Kind,
 )
+from mcp_proxy_conformance.catalogue.case_file import Place
+from mcp_proxy_conformance.catalogue.index import checks_of
+from mcp_proxy_conformance.catalogue.requirement import Catalogue, Profile
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.sentence import Sentence, places
+from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.selftest.gather import JUDGING
 from mcp_proxy_conformance.selftest.shipped import Shipped, shipped_with
 

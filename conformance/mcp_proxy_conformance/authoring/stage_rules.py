@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
 
+from mcp_proxy_conformance.authoring.documents import Document
+from mcp_proxy_conformance.authoring.finding import LintFinding
 from mcp_proxy_conformance.catalogue.world import Step, Tool, ToolKey, World
-from mcp_proxy_conformance.selftest.authoring.documents import Document
-from mcp_proxy_conformance.selftest.authoring.finding import LintFinding
 
 LONGEST = 40
 """Characters of a server's and a tool's name together."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.authoring.case_page import MOST, case_page
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.selftest.authoring.case_page import MOST, case_page
 from mcp_proxy_conformance.selftest.shipped import shipped
 
 CHANGED = """\

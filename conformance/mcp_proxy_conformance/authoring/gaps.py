@@ -1,4 +1,4 @@
-"""Lint findings on gaps in the selftest, such as a check without a mutant that it must kill."""
+"""Lint findings on gaps in the selftest, such as a clause that too few mutants are for."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcp_proxy_conformance.selftest import shipped
-from mcp_proxy_conformance.selftest.authoring.corpus import Corpus
-from mcp_proxy_conformance.selftest.authoring.documents import Document
-from mcp_proxy_conformance.selftest.authoring.finding import LintFinding, finding
-from mcp_proxy_conformance.selftest.authoring.json_lines import JsonLines
-from mcp_proxy_conformance.selftest.authoring.kinds import (
+from mcp_proxy_conformance.authoring.corpus import Corpus
+from mcp_proxy_conformance.authoring.documents import Document
+from mcp_proxy_conformance.authoring.finding import LintFinding, finding
+from mcp_proxy_conformance.authoring.json_lines import JsonLines
+from mcp_proxy_conformance.authoring.kinds import (
     CASE,
     INTERPRETATIONS,
     LOAD_CASE,
     PROFILE,
     REQUIREMENTS,
 )
+from mcp_proxy_conformance.selftest import shipped
 
 OF = {
     "clause": (REQUIREMENTS,),
