@@ -11,6 +11,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.bounded import read_bytes
 from mcp_proxy_conformance.catalogue.case_file import (
+    ID,
     BadCase,
     CitingCase,
     own_cases,
@@ -175,11 +176,15 @@ def read_own(path: Path) -> list[tuple[Case, World]]:
         return [(case, _world(path, case.given.stage)) for case in own]
     except OSError as error:
         raise BadCase(f"cannot read {path}: {error.strerror}; name another file") from None
-    except (msgspec.MsgspecError, BadStage) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, BadStage) as error:
         raise BadCase(f"{path.name}: {error}; see schemas/stage.schema.json") from None
+    except RecursionError:
+        raise BadCase(f"{path.name}: its stage nests too deeply; flatten it") from None
 
 
 def _world(path: Path, name: str) -> World:
+    if not ID.fullmatch(name):
+        raise BadStage(f"{name!r} is no name of a stage; write lower-case words with dashes")
     beside = path.with_name(f"{name}.json")
     if beside.is_file():
         return msgspec.json.decode(read_bytes(beside), type=World)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -15,6 +16,9 @@ from mcp_proxy_conformance.catalogue.resources import case_files
 
 PLACEHOLDER = re.compile(rb'(?<!\\)"\{\w+\}"|\{\w+\}')
 """A part of a table's case that a row fills: a whole string, or a piece of one."""
+
+ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+"""An id of a case, as in the schemas."""
 
 FILL = "give each placeholder a column, and each row a value for every column"
 """The repair of a row that does not fill its table's case."""
@@ -79,7 +83,10 @@ def case_texts(content: bytes) -> Iterator[CaseText]:
             yield CaseText(template, ("cases", number))
             continue
         names = msgspec.json.decode(columns, type=list[str])
-        for at, row in enumerate(msgspec.json.decode(rows, type=list[list[msgspec.Raw]])):
+        table = msgspec.json.decode(rows, type=list[list[msgspec.Raw]])
+        if not table:
+            yield CaseText(b"", ("cases", number), "a table without rows")
+        for at, row in enumerate(table):
             yield _filled(template, names, row, ("cases", number, "rows", at))
 
 
@@ -105,7 +112,9 @@ def read_cases(path: Path, kind: type[AnyCase], schema: str) -> list[AnyCase]:
     at = path.name
     try:
         found = []
-        for text, place, fault in case_texts(read_bytes(path)):
+        content = read_bytes(path)
+        content.decode()
+        for text, place, fault in case_texts(content):
             if fault:
                 raise BadCase(f"{at}: {'/'.join(map(str, place))}: {fault}; {FILL}")
             name = msgspec.json.decode(text, type=Members).get("id", b"without id")
@@ -114,8 +123,10 @@ def read_cases(path: Path, kind: type[AnyCase], schema: str) -> list[AnyCase]:
             at = path.name
     except OSError as error:
         raise BadCase(f"cannot read {path}: {error.strerror}; name another file") from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadCase(f"{at}: {error}; see schemas/{schema}.schema.json") from None
+    except RecursionError:
+        raise BadCase(f"{at}: it nests too deeply; flatten it") from None
     return found
 
 
@@ -133,10 +144,17 @@ def own_cases(
 ) -> tuple[AnyCase, ...]:
     """Return the cases of a user's file.
 
-    Raises BadCase as `read`, and if one names an area of none of the known cases, or no clause.
+    Raises BadCase as `read`, and if there is none, two have one id, an id is not of lower-case
+    words with dashes, or one names an area of none of the known cases, or no clause.
     """
     own, areas = tuple(read(path)), sorted({case.area for case in known})
+    if not own:
+        raise BadCase(f"{path.name}: it has no case; give it one, or leave --case out")
+    ids = Counter(case.id for case in own)
     for case in own:
+        if ids[case.id] > 1 or not ID.fullmatch(case.id):
+            fault = "two cases have this id" if ids[case.id] > 1 else "it is no id of a case"
+            raise BadCase(f"{path.name}: {case.id!r}: {fault}; give each words of its own")
         if case.area not in areas:
             fault = f"no check has the area {case.area!r}; use {', '.join(areas)}"
             raise BadCase(f"{path.name}: {case.id}: {fault}")

@@ -51,7 +51,7 @@ class RunRequest:
 
     `subject`: the implementation under test; a description names a target or a loader, `file` is
     the target file that it was read from. `profile`: None is the profile for targets of this kind.
-    `shard`: a part, such as 1/3. `case`: the file of the only case to run. `examples`, `seed`: how
+    `shard`: a part, such as 1/3. `case`: the file of the only cases to run. `examples`, `seed`: how
     many worlds or loads are generated (None: by the target's speed), and the seed of the generator.
     `soak_s`: seconds after which stages are observed again. `baseline`: the folder of a recording
     to compare bytes with. `within_s`: seconds that the run may take; None is no limit. `confirm`:

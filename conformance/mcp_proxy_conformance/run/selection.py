@@ -116,8 +116,8 @@ def arrange(items: list[pytest.Item], run: RunSession) -> None:
     """Sort `items` in place: checks without a place, those of fresh worlds, then by shared stage.
 
     If the subject reuses stages, fresh worlds come after them. Early checks (`is_early`) come last.
-    Stages keep the order of their first check. The check `first` comes before all others, and
-    `backwards` reverses the whole.
+    Stages keep the order of their first check. `backwards` reverses the
+    whole.
     """
     selection = run.request.selection
     places = {item: place for item in items if (place := place_of(item)) is not None}

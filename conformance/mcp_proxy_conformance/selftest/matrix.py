@@ -195,9 +195,10 @@ def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
 def _sources(trial: Trial, verdicts: Verdicts) -> tuple[Source, ...]:
     """Return the kinds of checks that convicted a mutant of the clause that it proves, sorted."""
     laws = {check.name for check in checks() if check.module.endswith("laws.py")}
-    killing = [r for r in verdicts.failed() if trial.proves.intersection(r["clauses"])]
+    of_cases = {check.name for check in checks() if check.areas}
+    killing = {r["check"] for r in verdicts.failed() if trial.proves.intersection(r["clauses"])}
     kinds: set[Source] = {
-        "laws" if r["check"] in laws else "cases" if r["case"] else "checks" for r in killing
+        "laws" if name in laws else "cases" if name in of_cases else "checks" for name in killing
     }
     return tuple(sorted(kinds))
 

@@ -121,6 +121,8 @@ def describe(
             value = _of_word(name, word)
         if value is not None:
             _put(members, name, value)
+            if name == "command":
+                members.pop("install", None)  # the packages were of the file's own command
     place = str(file) if file is not None else "the target's options"
     described = _converted(members, place)
     _check(described, place)
@@ -298,7 +300,14 @@ def _check(described: Description, place: str) -> None:
             near = get_close_matches(word, known, 1)
             repair = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
             raise BadTarget(f"{place}: there is no capability {word!r}; {repair}")
-    for name, words in (("command", described.command), ("binary", (described.binary,))):
+    packages = [word for words in described.install.values() for word in words]
+    several = described.relay.several if described.relay is not None else ()
+    for name, words in (
+        ("command", described.command),
+        ("binary", (described.binary,)),
+        ("install", packages),
+        ("several", several),
+    ):
         if any("\0" in word for word in words):
             raise BadTarget(f"{place}: {name} contains a NUL character; take it out")
     policy = set(described.pins.get(POLICY, ()))

@@ -44,19 +44,30 @@ class Lag:
         (self.polled if polled else self.within).setdefault(operation, []).append(seconds)
 
     def allowed(self, operation: str, most: float) -> float:
-        """Return the seconds that its effect may take; `most` while it was seen fewer than thrice.
+        """Return the seconds that its effect may take; `most` while too little has been seen.
 
-        A target that looks for changes now and then shows one at once and the next one late.
+        A target that looks for changes now and then shows one at once and the next one late: while
+        it was seen fewer than thrice, others of its kind count too, such as all locks.
         """
-        polled, within = self.polled.get(operation, []), self.within.get(operation, [])
-        if len(polled) + len(within) < ENOUGH:
-            return most
-        return min(most, MARGIN * max(polled or within))
+        polled = self.polled.get(operation, [])
+        if len(polled) >= ENOUGH:
+            return min(most, MARGIN * max(polled))
+        own = [*polled, *self.within.get(operation, [])]
+        kind = operation.partition(" ")[0]
+        alike = [
+            seconds
+            for seen in (self.polled, self.within)
+            for name, times in list(seen.items())
+            if name.partition(" ")[0] == kind
+            for seconds in times
+        ]
+        counted = own if len(own) >= ENOUGH else alike
+        return min(most, MARGIN * max(counted)) if len(counted) >= ENOUGH else most
 
     @property
     def usual_s(self) -> float:
         """The longest time after which repeated calls showed an operation; 0 while none did."""
-        return max((max(each) for each in self.polled.values()), default=0.0)
+        return max(map(max, list(self.polled.values())), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +93,27 @@ class _Done:
         All tools of an act change at the same moment: one that was called since it was shown, and
         had not changed, changes for another reason.
         """
-        if key.server != self.act.server or (self.act.tools and key.tool not in self.act.tools):
-            return False
-        wanted = WANTED[self.act.operation.partition(" ")[0]]
-        as_wanted = wanted in (None, reached) and self.reached.get(key) is (not reached)
-        return as_wanted and (self.shown_at is None or before.at < self.shown_at)
+        as_wanted = self.wanted in (None, reached) and self.reached.get(key) is (not reached)
+        is_open = self.shown_at is None or before.at < self.shown_at
+        return self.is_on(key) and as_wanted and is_open
+
+    @property
+    def wanted(self) -> bool | None:
+        """Whether calls are reached once the act is in force; None is either."""
+        return WANTED[self.act.operation.partition(" ")[0]]
+
+    def is_on(self, key: ToolKey) -> bool:
+        """Whether the act is on this tool."""
+        return key.server == self.act.server and key.tool in (self.act.tools or (key.tool,))
 
 
 class Effects:
     """The acts on one started target, and which of them calls have shown; `tried` is the last one.
 
-    An act is shown by the first call whose outcome is other than before it. Each change of a tool's
-    outcome is due to one act, the earliest that it can be. A `patient` target is given all of
-    `enforce_s` for acts that no call has shown, else the time that their operation took before.
+    A call that is reached shows every lift on its tool, unless a lock of it may still be to come.
+    Else an act is shown by the first call whose outcome is other than before it; each change of a
+    tool's outcome is due to one act, the earliest that it can be. A `patient` target is given all
+    of `enforce_s` for acts that no call has shown, else the time that their operation took before.
     """
 
     def __init__(self, lag: Lag, enforce_s: float) -> None:
@@ -122,21 +141,26 @@ class Effects:
             self._done.append(_Done(act, now, reached))
 
     def called(self, key: ToolKey, *, reached: bool) -> None:
-        """Note the outcome of a call; it may show an act."""
+        """Note the outcome of a call; it may show acts."""
         with self._lock:
             now, before = time.monotonic(), self._calls.get(key)
             self._calls[key] = _Call(reached, now)
-            if before is None or before.reached is reached:
-                return
-            for done in self._done:
-                if done.explains(key, before, reached=reached):
-                    break
-            else:
-                return
-            if done.shown_at is None:
-                done.shown_at = now
-                polled = done.at < before.at and now - before.at < POLLED_S
-                self.lag.seen(done.act.operation, now - done.at, polled=polled)
+            for done in self._shown_by(key, before, reached=reached):
+                if done.shown_at is None:
+                    done.shown_at = now
+                    polled = before is not None and done.at < before.at > now - POLLED_S
+                    self.lag.seen(done.act.operation, now - done.at, polled=polled)
+
+    def _shown_by(self, key: ToolKey, before: _Call | None, *, reached: bool) -> list[_Done]:
+        """Return the acts that a call of a tool shows, after its call `before`."""
+        on = [done for done in self._done if done.is_on(key)]
+        left = [done for done in on if done.shown_at is None]
+        lifts = [done for done in left if done.wanted]
+        if reached and lifts and all(done.wanted is not False for done in left):
+            return lifts
+        if before is None or before.reached is reached:
+            return []
+        return [done for done in on if done.explains(key, before, reached=reached)][:1]
 
     @property
     def due(self) -> float:

@@ -27,7 +27,8 @@ INSTALL_S = 600.0
 """Seconds that making an environment may take."""
 SCRIPT = (
     "import sys; from importlib.metadata import entry_points as named; "
-    "(it,) = named(group='console_scripts', name=sys.argv.pop(1)); sys.exit(it.load()())"
+    "name = sys.argv.pop(1); it = list(named(group='console_scripts', name=name)); "
+    "sys.exit(it[0].load()() if it else f'the installed packages have no program {name}')"
 )
 """Starts a program of a package; the scripts that pip writes name the folder before its move."""
 PYTHON = "bin/python"

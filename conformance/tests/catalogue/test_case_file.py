@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.case import read
+from mcp_proxy_conformance.catalogue.case import read, read_own
 from mcp_proxy_conformance.catalogue.case_file import BadCase, case_texts
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
 TABLE = {"id": "{word}", "when": "{when}", "title": "{n} of {word}", "{word}": ["{n}", "{{n}}"]}
 
@@ -81,3 +82,40 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_place(
         read(path)
 
     assert str(error.value).startswith(sentence)
+
+
+SOUND = json.loads((fixtures_dir() / "discovery" / "note.json").read_text(encoding="utf-8"))
+
+
+def own(**members: Any) -> dict[str, Any]:
+    """Return a sound case of the area `note` with these members added or replaced."""
+    first = next(case for case in SOUND["cases"] if "rows" not in case)
+    return {"area": "note", **SOUND.get("shared", {}), **first, **members}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"area": "note", "cases": []}, "own.json: it has no case; give it one"),
+        (
+            {"area": "note", "cases": [{**own(), "columns": ["n"], "rows": []}]},
+            "own.json: cases/0: a table without rows; ",
+        ),
+        ({"area": "note", "cases": [own(), own()]}, "two cases have this id; "),
+        (own(id="own-\u00e9"), "it is no id of a case; "),
+        (own(given={"stage": "../../x"}), "'../../x' is no name of a stage; "),
+        (b'{"id": "\xff"}', "see schemas/case.schema.json"),
+        (b'{"a":' * 100_000, "it nests too deeply; flatten it"),
+    ],
+)
+def test_cases_of_ones_own_that_cannot_be_run_are_refused(
+    content: dict[str, Any] | bytes, words: str, tmp_path: Path
+) -> None:
+    """A file of `--case` without a case, or with one that no check would run, is refused."""
+    path = tmp_path / "own.json"
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+
+    with pytest.raises(BadCase) as error:
+        read_own(path)
+
+    assert words in str(error.value)

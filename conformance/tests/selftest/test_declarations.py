@@ -132,5 +132,5 @@ def test_a_target_of_fewer_capabilities_can_be_conformant(name: str, tmp_path: P
     verdicts = run_once.value
     assert verdicts is not None, run_once.failure
     beyond = [clause.id for clause in OF_DISCOVERY if not can >= {*clause.capability}]
-    assert {verdicts.clauses[clause] for clause in beyond} == {"not_applicable"}
+    assert {verdicts.clauses[clause] for clause in beyond} <= {"not_applicable"}
     assert (verdicts.exit, verdicts.why) == (0, "every clause passes or does not apply")

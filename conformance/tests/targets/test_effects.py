@@ -103,8 +103,8 @@ def test_a_lag_that_was_seen_is_kept_for_every_target() -> None:
 
 
 def test_the_lag_of_one_operation_says_nothing_of_another(effects: Effects) -> None:
-    """After a prompt lock of the user, one of the operator's config is given all of the time."""
-    effects.done(LOCK._replace(operation="lock config"))
+    """After prompt locks of the user, a lift is given all of the time."""
+    effects.done(LIFT)
     laid = time.monotonic()
 
     assert effects.due - laid == pytest.approx(ENFORCE_S, abs=0.05)
@@ -126,18 +126,28 @@ def test_each_tool_of_an_act_is_due_to_it_and_to_no_later_one() -> None:
 
 
 def test_three_times_of_an_operation_tell_how_long_it_takes() -> None:
-    """Before, it may take all of the time. The latest counts, if possible of repeated calls."""
+    """Before, it may take all of the time. The latest counts, if thrice seen of repeated calls."""
     lag, allowed = Lag(), list[float]()
 
     for seconds in (0.2, 0.4, 0.3):
         allowed.append(lag.allowed("lock user", ENFORCE_S))
         lag.seen("lock user", seconds, polled=False)
     allowed.append(lag.allowed("lock user", ENFORCE_S))
-    for seconds in (0.2, 0.3):
+    for seconds in (0.2, 0.3, 0.1):
         lag.seen("lock user", seconds, polled=True)
     allowed.append(lag.allowed("lock user", ENFORCE_S))
 
     assert allowed == pytest.approx([ENFORCE_S] * 3 + [0.6, 0.45])
+
+
+def test_an_operation_that_was_hardly_seen_may_take_as_long_as_others_of_its_kind() -> None:
+    """All locks count for one that was seen less than thrice, lifts do not."""
+    lag = Lag({"unlock user": [0.1, 0.1, 0.1], "lock user": [0.2, 0.4]})
+    hardly = lag.allowed("lock config", ENFORCE_S)
+
+    lag.seen("lock config", 0.1, polled=True)
+
+    assert (hardly, lag.allowed("lock config", ENFORCE_S)) == pytest.approx((ENFORCE_S, 0.6))
 
 
 def test_what_a_restart_changes_shows_no_act(effects: Effects) -> None:
@@ -148,3 +158,15 @@ def test_what_a_restart_changes_shows_no_act(effects: Effects) -> None:
     effects.called(WIPE, reached=False)
 
     assert effects.due > 0
+
+
+def test_a_reached_call_shows_every_lift_of_its_tool(effects: Effects) -> None:
+    """Also of a tool that was never called before; all its locks must be lifted by then."""
+    fresh = ToolKey("forge", "fresh")
+    for kind in ("config", "approval"):
+        effects.done(Act(f"unlock {kind}", kind, "forge", (fresh.tool,)))
+
+    before = effects.due
+    effects.called(fresh, reached=True)
+
+    assert (before > 0, effects.due) == (True, 0.0)
