@@ -189,16 +189,15 @@ def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
     odd = next((r for r in reasons if not is_plain(r, of_messages=trial.relays)), "")
     cell: Cell = "badly worded" if odd else "killed"
     row = row_of(trial, cell, by=by, reason=odd)
-    return replace(row, convicted=verdicts.convicted(), sources=_sources(trial, verdicts))
+    return replace(row, convicted=verdicts.convicted(), sources=_sources(by))
 
 
-def _sources(trial: Trial, verdicts: Verdicts) -> tuple[Source, ...]:
-    """Return the kinds of checks that convicted a mutant of the clause that it proves, sorted."""
+def _sources(by: tuple[str, ...]) -> tuple[Source, ...]:
+    """Return the kinds of these checks, sorted."""
     laws = {check.name for check in checks() if check.module.endswith("laws.py")}
     of_cases = {check.name for check in checks() if check.areas}
-    killing = {r["check"] for r in verdicts.failed() if trial.proves.intersection(r["clauses"])}
     kinds: set[Source] = {
-        "laws" if name in laws else "cases" if name in of_cases else "checks" for name in killing
+        "laws" if name in laws else "cases" if name in of_cases else "checks" for name in by
     }
     return tuple(sorted(kinds))
 
