@@ -62,7 +62,7 @@ def advisories(report: Report) -> list[Line]:
                 lines.append(
                     Line(f"    {clause_id} ({wording.source}): {wording.text}", whole=True)
                 )
-            lines += indented("\n".join([result.reason, *result.evidence]), 4, 6)
+            lines += indented("\n".join([result.reason, *result.told]), 4, 6)
     return _under("Advisory", lines)
 
 

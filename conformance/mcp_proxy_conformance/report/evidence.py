@@ -11,7 +11,6 @@ from mcp_proxy_conformance.report.difference import (
     MOST,
     Difference,
     differences,
-    sentences,
     wrong,
 )
 from mcp_proxy_conformance.report.document import ReportedMessage
@@ -36,11 +35,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of a result: the `broken` phrase, facts of its differences, further lines."""
+    """The evidence of a result: the `broken` phrase, and facts of its differences."""
 
     wrong: str
     facts: tuple[Fact, ...]
-    others: tuple[str, ...]
 
     @property
     def first(self) -> str:
@@ -62,12 +60,10 @@ class Guilty:
 
 
 def read(result: Result) -> Evidence:
-    """Return the evidence of a result: up to twelve facts, and lines that repeat none of them."""
-    known = set(sentences(result.findings))
+    """Return the evidence of a result, with up to twelve facts."""
     return Evidence(
         wrong=wrong(result.findings[0].clauses) if result.findings else "",
         facts=tuple(_facts(differences(result.findings)))[:MOST],
-        others=tuple(line for line in result.evidence if line not in known),
     )
 
 

@@ -117,7 +117,7 @@ def _evidence(result: Result, path: Path) -> list[Line]:
 
     Before evidence, the reason has at most two lines, and none if the evidence repeats it.
     """
-    evidence = "\n".join(result.evidence)
+    evidence = "\n".join(result.told)
     if not evidence:
         lines = result.reason.split("\n")
     else:

@@ -79,7 +79,7 @@ def _body(result: Result, cause: RootCause, report: Report) -> str:
         f"{wording.text} ({wording.source})",
         *(shared if several else []),
         f"{result.name}: {reason}",
-        *result.evidence,
+        *result.told,
     ]
     return "\n".join([_cut("\n".join(lines)), f"Reproduce with: {again(result.name, report)}"])
 

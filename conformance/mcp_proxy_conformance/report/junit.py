@@ -121,7 +121,7 @@ def _text(result: Result, report: Report) -> str:
         for cause in causes_of(result, report)
         if len(cause.results) + len(cause.open_results) > 1
     ]
-    return "\n".join([*shared, *clauses, result.reason, *result.evidence, reproduce])
+    return "\n".join([*shared, *clauses, result.reason, *result.told, reproduce])
 
 
 def _number_with(tag: str, cases: list[ET.Element]) -> int:

@@ -120,7 +120,7 @@ def _result(result: Result, report: Report) -> list[str]:
     return [
         *lines,
         "",
-        *_block([*reason, *result.evidence]),
+        *_block([*reason, *result.told]),
         "",
         f"Reproduce with: {code(again(result.name, report))}",
     ]

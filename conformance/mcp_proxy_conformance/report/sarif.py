@@ -102,7 +102,7 @@ def _result(result: Result, report: Report, numbers: dict[str, int]) -> dict[str
     """
     first = result.clauses[0] if result.clauses else None
     rule = {} if first is None else {"ruleId": inert(first), "ruleIndex": numbers[first]}
-    lines = [f"{result.name} on {result.stage}", result.reason, *result.evidence]
+    lines = [f"{result.name} on {result.stage}", result.reason, *result.told]
     known = waived_by(result, report.waivers)
     return {
         **rule,

@@ -219,7 +219,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     open result, `needs` are the clauses that must hold before it can be settled, and `lacks` what
     it could not rely on. `cut` are the members that were not compared, since they change between
     equal requests. `unread` are the texts that could not be read, `pinned` those that were accepted
-    as the target file pins them.
+    as the target file pins them. `evidence` is its findings in lines, `story` the example of a law.
     """
 
     check: str
@@ -237,6 +237,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     observed: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    story: tuple[str, ...] = ()
     cut: tuple[str, ...] = ()
     unread: tuple[LockText, ...] = ()
     pinned: tuple[LockText, ...] = ()
@@ -249,6 +250,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The check, with its case in brackets, as `--check` takes it."""
         return f"{self.check}[{self.case}]" if self.case else self.check
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """All that was seen, in lines: the evidence, then the story."""
+        return (*self.evidence, *self.story)
 
     def of(self, clause: str) -> Verdict | None:
         """Return this result's verdict on a clause; None if it has none.

@@ -143,10 +143,10 @@ def test_html_shows_a_failure_with_all_that_it_rests_on() -> None:
 def test_each_difference_has_its_place_and_both_sides() -> None:
     """A finding has its path, and the allowed and observed value, on the page.
 
-    Other evidence is quoted as it is.
+    The story of a law is quoted as it is.
     """
     findings = [finding("disabled_by_user", "disabled_by_config", "status of forge:drop")]
-    members = {"findings": findings, "evidence": ["a world of two tools"]}
+    members = {"findings": findings, "story": ["a world of two tools"]}
     page = unescape(html.render(typed(failing_report(message_of("received", "{}"), **members))))
 
     assert "<dt>where</dt><dd><mark><code>status of forge:drop</code></mark></dd>" in page

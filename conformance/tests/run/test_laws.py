@@ -427,7 +427,7 @@ def test_a_run_says_the_same_twice_and_leads_to_a_case_of_its_own(tmp_path: Path
 
     assert runs[0] == runs[1]
     assert (law["verdict"], law["clauses"]) == ("fail", ["O5.bounded"])
-    again, basis = law["evidence"][-2:]
+    again, basis = law["story"][-2:]
     assert again == f"run it again with the same command and --case {path}"
     assert basis.startswith("29 loads generated from seed 0, ")
     assert "pass            O5.bounded" in done.output

@@ -275,7 +275,7 @@ def test_a_run_comes_to_the_same_twice_and_reports_its_seed(tmp_path: Path) -> N
 
     assert runs[0] == runs[1]
     assert runs[0][0][1] == "fail"
-    assert "worlds generated from seed 0" in report["results"][0]["evidence"][-1]
+    assert "worlds generated from seed 0" in report["results"][0]["story"][-1]
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def untimed(document: Any) -> Any:
     del document["timing"]
     for result in document["results"]:
         if result["stage"] == GENERATED.id:
-            del result["evidence"], result["reason"]
+            del result["evidence"], result["reason"], result["story"]
         for citing in (result, *result["findings"]):
             citing["messages"] = _unnumbered(citing["messages"])
     document["messages"] = _unnumbered(document["messages"])
