@@ -18,7 +18,7 @@ from mcp_proxy_conformance.authoring.finding import LintFinding, Unreadable, fin
 from mcp_proxy_conformance.authoring.json_lines import JsonLines, line_at, pointer
 from mcp_proxy_conformance.authoring.kinds import AREA, KINDS, Kind
 from mcp_proxy_conformance.catalogue.bounded import read_bytes, toml
-from mcp_proxy_conformance.catalogue.case_file import FILL, Place, case_texts
+from mcp_proxy_conformance.catalogue.case_file import Place, case_texts
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.catalogue.toml_lines import TomlLines
 from mcp_proxy_conformance.wire.spans import Malformed, Node, parse
@@ -101,15 +101,16 @@ def _cases(
     if faults:
         yield replace(file, faults=faults)
         return
+    case: Place = ()
     try:
-        for text, case, fault in case_texts(raw):
+        for text, case, fault, repair in case_texts(raw):
             if fault:
-                yield file.finding_at(case, fault, FILL)
+                yield file.finding_at(case, fault, repair)
             else:
                 lines = JsonLines(root, case)
                 yield _document(file.path, json.loads(text), lines, whole=whole, case=case)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        yield file.finding_at((), str(error), "see schemas/cases.schema.json")
+        yield file.finding_at(case, str(error), "see schemas/cases.schema.json")
 
 
 def _document(

@@ -16,6 +16,7 @@ from mcp_proxy_conformance.catalogue.case_file import (
     CitingCase,
     own_cases,
     read_cases,
+    readable,
     shipped,
 )
 from mcp_proxy_conformance.catalogue.requirement import catalogue
@@ -173,13 +174,10 @@ def read_own(path: Path) -> list[tuple[Case, World]]:
     """
     own = own_cases(path, read, cases())
     try:
-        return [(case, _world(path, case.given.stage)) for case in own]
-    except OSError as error:
-        raise BadCase(f"cannot read {path}: {error.strerror}; name another file") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, BadStage) as error:
+        with readable(path, "stage", "its stage"):
+            return [(case, _world(path, case.given.stage)) for case in own]
+    except BadStage as error:
         raise BadCase(f"{path.name}: {error}; see schemas/stage.schema.json") from None
-    except RecursionError:
-        raise BadCase(f"{path.name}: its stage nests too deeply; flatten it") from None
 
 
 def _world(path: Path, name: str) -> World:

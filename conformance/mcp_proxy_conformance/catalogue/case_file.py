@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -19,9 +20,6 @@ PLACEHOLDER = re.compile(rb'(?<!\\)"\{\w+\}"|\{\w+\}')
 
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 """An id of a case, as in the schemas."""
-
-FILL = "give each placeholder a column, and each row a value for every column"
-"""The repair of a row that does not fill its table's case."""
 
 Members = dict[str, msgspec.Raw]
 Place = tuple[str | int, ...]
@@ -53,12 +51,13 @@ AnyCase = TypeVar("AnyCase", bound=CitingCase)
 class CaseText(NamedTuple):
     """One case as a text of JSON, and its place in its file; () if it is the whole file.
 
-    `fault` says why the row of a table does not fill its case; FILL is its repair.
+    `fault` says why a table gives no case there, `repair` how to mend it.
     """
 
     text: bytes
     place: Place = ()
     fault: str = ""
+    repair: str = ""
 
 
 class _Area(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -85,7 +84,8 @@ def case_texts(content: bytes) -> Iterator[CaseText]:
         names = msgspec.json.decode(columns, type=list[str])
         table = msgspec.json.decode(rows, type=list[list[msgspec.Raw]])
         if not table:
-            yield CaseText(b"", ("cases", number), "a table without rows")
+            repair = "give it a row, or take the case out"
+            yield CaseText(b"", ("cases", number), "a table without rows", repair)
         for at, row in enumerate(table):
             yield _filled(template, names, row, ("cases", number, "rows", at))
 
@@ -97,7 +97,9 @@ def _filled(
     named = {found.strip(b'"{}').decode() for found in PLACEHOLDER.findall(template)}
     if named != set(columns) or len(row) != len(columns):
         fault = f"{len(row)} values for the columns {', '.join(columns)}"
-        return CaseText(b"", place, f"{fault} and the placeholders {', '.join(sorted(named))}")
+        fault += f" and the placeholders {', '.join(sorted(named))}"
+        repair = "give each placeholder a column, and each row a value for every column"
+        return CaseText(b"", place, fault, repair)
     values = {f"{{{name}}}".encode(): bytes(own) for name, own in zip(columns, row, strict=True)}
     parts = {name: own[1:-1] if own[:1] == b'"' else own for name, own in values.items()}
     parts |= {b'"%s"' % name: own for name, own in values.items()}
@@ -109,25 +111,33 @@ def read_cases(path: Path, kind: type[AnyCase], schema: str) -> list[AnyCase]:
 
     `schema` is the name of the schema of one case, for the error.
     """
-    at = path.name
-    try:
-        found = []
+    found = []
+    with readable(path, schema):
         content = read_bytes(path)
         content.decode()
-        for text, place, fault in case_texts(content):
-            if fault:
-                raise BadCase(f"{at}: {'/'.join(map(str, place))}: {fault}; {FILL}")
-            name = msgspec.json.decode(text, type=Members).get("id", b"without id")
-            at += ": " + bytes(name).decode().strip('"')
+        texts = list(case_texts(content))
+    for text, place, fault, repair in texts:
+        if fault:
+            raise BadCase(f"{path.name}: {'/'.join(map(str, place))}: {fault}; {repair}")
+        with readable(path, schema):
+            name = bytes(msgspec.json.decode(text, type=Members).get("id", b"without id"))
+        with readable(path, schema, name.decode().strip('"')):
             found.append(msgspec.json.decode(text, type=kind))
-            at = path.name
+    return found
+
+
+@contextmanager
+def readable(path: Path, schema: str, of: str = "") -> Iterator[None]:
+    """Turn errors of reading a file into BadCase; `of` is the part of it that is read."""
+    at = f"{path.name}: {of}" if of else path.name
+    try:
+        yield
     except OSError as error:
         raise BadCase(f"cannot read {path}: {error.strerror}; name another file") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadCase(f"{at}: {error}; see schemas/{schema}.schema.json") from None
     except RecursionError:
         raise BadCase(f"{at}: it nests too deeply; flatten it") from None
-    return found
 
 
 def shipped(folder: str, read: Callable[[Path], Sequence[AnyCase]]) -> tuple[AnyCase, ...]:

@@ -32,16 +32,15 @@ class Act(NamedTuple):
 class Lag:
     """How long the operations of one implementation take, as far as calls showed it.
 
-    `polled` are by operation the times after which repeated calls showed it, `within` those after
-    which a first call did: it may have taken less.
+    `times` are by operation those after which it was seen, and whether by repeated calls: by a
+    first call, it may have taken less.
     """
 
-    polled: dict[str, list[float]] = field(default_factory=dict)
-    within: dict[str, list[float]] = field(default_factory=dict)
+    times: dict[str, list[tuple[float, bool]]] = field(default_factory=dict)
 
     def seen(self, operation: str, seconds: float, *, polled: bool) -> None:
         """Keep the time after which an operation was seen to have taken effect."""
-        (self.polled if polled else self.within).setdefault(operation, []).append(seconds)
+        self.times.setdefault(operation, []).append((seconds, polled))
 
     def allowed(self, operation: str, most: float) -> float:
         """Return the seconds that its effect may take; `most` while too little has been seen.
@@ -49,25 +48,25 @@ class Lag:
         A target that looks for changes now and then shows one at once and the next one late: while
         it was seen fewer than thrice, others of its kind count too, such as all locks.
         """
-        polled = self.polled.get(operation, [])
-        if len(polled) >= ENOUGH:
-            return min(most, MARGIN * max(polled))
-        own = [*polled, *self.within.get(operation, [])]
-        kind = operation.partition(" ")[0]
+        own, kind = list(self.times.get(operation, ())), operation.partition(" ")[0]
         alike = [
-            seconds
-            for seen in (self.polled, self.within)
-            for name, times in list(seen.items())
+            time
+            for name, times in list(self.times.items())
             if name.partition(" ")[0] == kind
-            for seconds in times
+            for time in times
         ]
-        counted = own if len(own) >= ENOUGH else alike
-        return min(most, MARGIN * max(counted)) if len(counted) >= ENOUGH else most
+        for counted in ([each for each in own if each[1]], own, alike):
+            if len(counted) >= ENOUGH:
+                return min(most, MARGIN * max(seconds for seconds, _ in counted))
+        return most
 
     @property
     def usual_s(self) -> float:
         """The longest time after which repeated calls showed an operation; 0 while none did."""
-        return max(map(max, list(self.polled.values())), default=0.0)
+        return max(
+            (seconds for times in list(self.times.values()) for seconds, polled in times if polled),
+            default=0.0,
+        )
 
 
 @dataclass(frozen=True, slots=True)

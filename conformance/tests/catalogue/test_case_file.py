@@ -46,7 +46,7 @@ def test_numbers_and_braces_outside_a_table_stay_as_they_are() -> None:
     """The text of each value is kept: the digits of a number, and `{word}` in a case of its own."""
     file = b'{"area": "a", "cases": [{"n": 1.0E2, "text": "{signature}"}]}'
 
-    [(text, place, fault)] = case_texts(file)
+    [(text, place, fault, _)] = case_texts(file)
 
     assert fault == ""
     assert text == b'{"area":"a","n":1.0E2,"text":"{signature}"}'

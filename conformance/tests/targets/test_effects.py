@@ -17,7 +17,7 @@ REFRESH = Act("refresh", "refresh", "forge")
 @pytest.fixture
 def effects() -> Effects:
     """Effects of a target on which a lock took 0.2 s at most, with two tools that were called."""
-    made = Effects(Lag({"lock user": [0.1, 0.2, 0.1]}), ENFORCE_S)
+    made = Effects(Lag({"lock user": [(0.1, True), (0.2, True), (0.1, True)]}), ENFORCE_S)
     made.called(WIPE, reached=True)
     made.called(LIST, reached=True)
     return made
@@ -142,7 +142,7 @@ def test_three_times_of_an_operation_tell_how_long_it_takes() -> None:
 
 def test_an_operation_that_was_hardly_seen_may_take_as_long_as_others_of_its_kind() -> None:
     """All locks count for one that was seen less than thrice, lifts do not."""
-    lag = Lag({"unlock user": [0.1, 0.1, 0.1], "lock user": [0.2, 0.4]})
+    lag = Lag({"unlock user": [(0.1, True)] * 3, "lock user": [(0.2, True), (0.4, True)]})
     hardly = lag.allowed("lock config", ENFORCE_S)
 
     lag.seen("lock config", 0.1, polled=True)
