@@ -21,7 +21,7 @@ from mcp_proxy_conformance.catalogue.world import (
 )
 from mcp_proxy_conformance.discovery.answer import Answer, Entry, Listing, ServerEntry
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench, Called
-from mcp_proxy_conformance.run.golden import Golden
+from mcp_proxy_conformance.discovery.golden import Golden
 from mcp_proxy_conformance.verdict.result import Breach, Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply
 

@@ -18,7 +18,8 @@ NAMING = ("--target", "--target-file")
 FIXTURES = ("bench", "golden")
 NO_TARGET = (
     "a check needs a target, and none is named: run pytest with --target-file FILE"
-    " (`mcp-proxy-conformance init` writes one) or with --target reference"
+    " (`mcp-proxy-conformance init` writes one) or with --target reference, or set"
+    " MCP_PROXY_CONFORMANCE_URL to the URL of an endpoint that is running"
 )
 
 

@@ -5,24 +5,21 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
 from mcp_proxy_conformance import autoload
 from mcp_proxy_conformance.catalogue.case import parametrise
-from mcp_proxy_conformance.catalogue.resources import checks_dir
-from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.live.endpoint import URL, BadEndpoint
-from mcp_proxy_conformance.discovery.live.live_bench import ONE_ANSWER, SEVERAL_ANSWERS
+from mcp_proxy_conformance.catalogue.specification import is_shipped, judging, specifications
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import known_failures
 from mcp_proxy_conformance.run.collection import clauses_of, named, place_of
+from mcp_proxy_conformance.run.companion import Companion
 from mcp_proxy_conformance.run.deadline import OutOfTime, set_alarm, within
-from mcp_proxy_conformance.run.golden import Golden
 from mcp_proxy_conformance.run.judgement import Ending, Timeouts, with_breaches_of_schemas
 from mcp_proxy_conformance.run.parallel.role import Role, role_of, scratch_of
 from mcp_proxy_conformance.run.progress import remark
@@ -44,9 +41,6 @@ from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations
 from mcp_proxy_conformance.verdict.deviations.waivers import stray
 from mcp_proxy_conformance.verdict.outcome import STALE, Outcome
 from mcp_proxy_conformance.verdict.redaction import inert
-
-if TYPE_CHECKING:
-    from syrupy.assertion import SnapshotAssertion
 
 RUN = pytest.StashKey[RunSession]()
 ENDING = pytest.StashKey[tuple[Ending, Conclusion]]()
@@ -85,10 +79,13 @@ def pytest_configure(config: pytest.Config) -> None:
         autoload.pytest_configure(config)
     try:
         request = request_of(config)
+        own = [judging(request.subject.kind)] if request is not None else specifications()
     except json.JSONDecodeError as error:
         raise pytest.UsageError(f"--target-options is not a JSON object: {error}") from None
-    except (BadTarget, BadEndpoint, BadDeviations) as error:
+    except (BadTarget, BadDeviations, LookupError) as error:
         raise pytest.UsageError(str(error)) from None
+    for name in filter(None, (each.plugin for each in own)):
+        config.pluginmanager.import_plugin(name)
     if request is None:
         return
     run = set_up(request, scratch_of(config) or SCRATCH)
@@ -165,7 +162,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def _is_ours(item: pytest.Item) -> bool:
-    return item.path.is_relative_to(checks_dir())
+    return is_shipped(item.path)
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
@@ -179,16 +176,11 @@ def bench(request: pytest.FixtureRequest) -> Any:
     """Return a check's access to its target or loads, started with its locks proven if need be.
 
     Skip a check that needs what the target lacks; fail it without a target or a world. If the run
-    was stopped, or a check of an endpoint has no URL, fail the first such check with the reason and
-    skip those after it.
+    was stopped, fail the first such check with the reason and skip those after it.
     """
-    if "golden" in request.fixturenames:  # it keeps what is stored, also without a target
-        request.getfixturevalue("golden")
     run = request.config.stash.get(RUN, None)
     place = place_of(request.node)
     if run is None:
-        if place is not None and place.world in (ONE_ANSWER, SEVERAL_ANSWERS):
-            _end(request.config, f"set {URL} to the URL of the endpoint")
         pytest.fail(autoload.NO_TARGET, pytrace=False)
     if place is None:
         pytest.fail("a check needs a world; mark it @on(world)", pytrace=False)
@@ -209,21 +201,6 @@ def _end(config: pytest.Config, why: str) -> NoReturn:
     pytest.fail(why, pytrace=False)
 
 
-@pytest.fixture
-def golden(snapshot: SnapshotAssertion) -> Iterator[Golden]:
-    """Yield the stored answer that a user's check compares with, as `answer == golden`.
-
-    `--snapshot-update` renews it. If the check did not pass, the stored answers that it did not
-    reach are kept afterwards: syrupy would report them as unused, or remove them.
-    """
-    # syrupy takes a while to import, and the installed checks do without
-    from mcp_proxy_conformance.run.answer_file import AnswerFile  # noqa: PLC0415
-
-    stored = Golden(snapshot.use_extension(AnswerFile))
-    yield stored
-    stored.keep()
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     """Have the run's subject (proxy, loader, ...) call and judge a check; show pytest the outcome.
@@ -240,8 +217,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
     arguments: dict[str, Any] = {name: pyfuncitem.funcargs[name] for name in names}
     call = partial(_call, pyfuncitem.obj, arguments)
     ending = run.subject.judge(call, arguments["bench"], place)
-    if isinstance(golden := arguments.get("golden"), Golden):
-        ending = golden.concluded(ending, call)
+    for companion in _companions(arguments):
+        ending = arguments[companion].concluded(ending, call)
     if not (cited := clauses_of(pyfuncitem)):  # a user's own check
         return show_pytest(pyfuncitem, ending, run)
     ending = with_breaches_of_schemas(ending, cited, run.state.broken)
@@ -251,33 +228,31 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> object:
 
 
 def _call(check: Callable[..., Any], arguments: dict[str, Any], bench: Any) -> None:
-    """Call the check, with `golden` (its stored answer) bound to the bench if it asks for that.
+    """Call the check on the bench, to which its companions are bound."""
+    own = {name: arguments[name].on(bench) for name in _companions(arguments)}
+    check(**(arguments | {"bench": bench} | own))
 
-    UsageError if it does, and the bench is not that of a proxy.
-    """
-    own = {"bench": bench}
-    if isinstance(golden := arguments.get("golden"), Golden):
-        if not isinstance(bench, Bench):
-            raise pytest.UsageError("golden compares answers of a proxy that the suite starts")
-        own["golden"] = golden.on(bench)
-    check(**(arguments | own))
+
+def _companions(arguments: dict[str, Any]) -> list[str]:
+    """Return the names of the arguments that take part in judging the check."""
+    return [name for name, value in arguments.items() if isinstance(value, Companion)]
 
 
 def pytest_assertrepr_compare(
     config: pytest.Config, op: str, left: object, right: object
 ) -> list[str] | None:
-    """Remember both sides of a failed comparison for findings; explain only those with `golden`.
+    """Remember both sides of a failed comparison for findings; explain only those of companions.
 
     None, for all others, leaves the explanation to pytest.
     """
     if config.stash.get(RUN, None) is None:
         return None
-    golden = next((side for side in (left, right) if isinstance(side, Golden)), None)
-    if golden is None or golden.difference is None:
+    companion = next((side for side in (left, right) if isinstance(side, Companion)), None)
+    if companion is None or not companion.differs:
         compared(op, left, right)
         return None
-    compared(op, *golden.sides())
-    return golden.lines()
+    compared(op, *companion.sides())
+    return companion.lines()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -14,7 +14,7 @@ PACKAGE = Path(mcp_proxy_conformance.__file__).parent
 PINNED = json.loads(Path(__file__).with_name("pinned.json").read_text(encoding="utf-8"))
 ELSEWHERE = ("cli/", "report/", "selftest/", "discovery/baseline/", "upstream/", "targets/relay")
 """Modules whose sentences only commands print, or whose options are those of other programs."""
-LIVE = ("discovery/live/", "checks/live/", "run/subjects/endpoint.py")
+LIVE = ("discovery/live/",)
 OF_ENDPOINTS = {*VARIABLES, *OTHERS}
 OF_PYTEST = {*PINNED["options of the plugin"], "--timeout", "--tx", "--snapshot-update"}
 """The plugin's, and those of plugins that come with it."""

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.case import Case, cases
 from mcp_proxy_conformance.catalogue.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.catalogue.relay_case import RelayCase, relay_cases
-from mcp_proxy_conformance.catalogue.resources import checks_dir
+from mcp_proxy_conformance.catalogue.specification import specifications
 
 __all__ = ["Check", "cases", "checks", "names", "names_like"]
 
@@ -21,9 +22,13 @@ _Areas = Mapping[str, Sequence[Case | LoadCase | RelayCase]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check function: module, cited clauses, first sentence, and (decorator, area) pairs."""
+    """One check function: cited clauses, first sentence, and (decorator, area) pairs.
+
+    `module` is its file as its specification's package has it, `path` where that is.
+    """
 
     module: str
+    path: Path
     name: str
     clauses: tuple[str, ...]
     sentence: str
@@ -46,30 +51,35 @@ def checks_of(discovery: Sequence[Case], loads: Sequence[LoadCase]) -> tuple[Che
         "each_load": loads,
         "each_relay_case": relay_cases(),
     }
-    return tuple(_check(module, function, areas) for module, function in _functions())
+    return tuple(_check(*found, areas) for found in _functions())
 
 
 @cache
-def _functions() -> tuple[tuple[str, ast.FunctionDef], ...]:
-    """Return (module, function) for every check, by module and line, parsed once.
+def _functions() -> tuple[tuple[str, Path, ast.FunctionDef], ...]:
+    """Return (module, path, function) for every check, by module and line, parsed once.
 
     Checks are the functions `test_…` at the top of `test_*.py`.
     """
-    tests: list[tuple[str, ast.FunctionDef]] = []
-    for path in sorted(checks_dir().rglob("test_*.py")):
-        module = str(path.relative_to(checks_dir()))
+    tests: list[tuple[str, Path, ast.FunctionDef]] = []
+    files = [
+        (str(path.relative_to(each.root.parent)), path)
+        for each in specifications()
+        for folder in each.checks
+        for path in sorted(folder.glob("test_*.py"))
+    ]
+    for module, path in files:
         nodes = ast.parse(path.read_text(encoding="utf-8")).body
         functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
-        tests += [(module, function) for function in functions if function.name.startswith("test_")]
+        tests += [(module, path, each) for each in functions if each.name.startswith("test_")]
     return tuple(tests)
 
 
-def checks_in(folder: str) -> tuple[Check, ...]:
-    """Return the checks of one folder of `checks/`, such as `discovery`."""
-    return tuple(check for check in checks() if check.module.startswith(f"{folder}/"))
+def checks_in(folder: Path) -> tuple[Check, ...]:
+    """Return the checks of one folder of checks."""
+    return tuple(check for check in checks() if check.path.parent == folder)
 
 
-def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
+def _check(module: str, path: Path, node: ast.FunctionDef, areas: _Areas) -> Check:
     """Return the Check of a parsed function; its sentence is the docstring's first paragraph.
 
     `areas` maps the names of decorators, such as `each_case`, to all cases of their kind. The
@@ -78,6 +88,7 @@ def _check(module: str, node: ast.FunctionDef, areas: _Areas) -> Check:
     sentence = (ast.get_docstring(node) or "").partition("\n\n")[0]
     return Check(
         module=module,
+        path=path,
         name=node.name,
         clauses=tuple(_cited(node, areas)),
         areas=tuple(_areas(node)),

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import cache, cached_property, reduce
+from pathlib import Path
 from typing import Literal, TypeVar
 
 import msgspec
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.specification import folders_of
 
 Level = Literal["required", "advisory"]
 """`required`: a breach fails the target. `advisory`: it is reported and never counts."""
@@ -129,19 +131,7 @@ class Floor(_Row, frozen=True, kw_only=True):
 
 BESIDE = "+"
 """Separator between the ids of profiles that are judged together."""
-OF_PROXIES = "discovery+robustness"
-"""Profile by which a proxy that the suite drives is judged."""
-OF_RELAYS = "fidelity+integrity"
-"""Profile by which a relay is judged."""
 OF_ONES_OWN = "For a check of your own, without a clause of the suite, leave @requirement out."
-FOLDERS = {"discovery-live": "live", "integrity": "fidelity", "resilience-basic": "resilience"}
-"""Folders of checks whose name is not the id of their profile."""
-
-
-def folders_of(profile_id: str) -> tuple[str, ...]:
-    """Return the folders of the checks of a profile, or of several joined by `+`, each once."""
-    ids = [part.partition("@")[0] for part in profile_id.split(BESIDE)]
-    return tuple(dict.fromkeys(FOLDERS.get(name, name) for name in ids))
 
 
 class Profile(_Row, frozen=True, kw_only=True):
@@ -161,8 +151,7 @@ class Profile(_Row, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """Its id and version, as in `discovery@1`; of several joined by `+`, each with its own."""
-        ids = self.id.split(BESIDE)
-        return BESIDE.join(map("{}@{}".format, ids, self.versions or (self.version,)))
+        return BESIDE.join(map("{}@{}".format, self.ids, self.versions or (self.version,)))
 
     @property
     def holds(self) -> frozenset[str]:
@@ -170,9 +159,14 @@ class Profile(_Row, frozen=True, kw_only=True):
         return frozenset(self.clauses)
 
     @property
-    def folders(self) -> tuple[str, ...]:
-        """The folders that hold the checks of the profile, such as `discovery`."""
-        return folders_of(self.id)
+    def ids(self) -> tuple[str, ...]:
+        """Its id, or those of the profiles that it is made of."""
+        return tuple(self.id.split(BESIDE))
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders that hold the checks of the profile."""
+        return folders_of(self.ids)
 
     def beside(self, other: Profile) -> Profile:
         """Return one profile of this and another, with the clauses and floors of both.

@@ -39,8 +39,3 @@ def target_files(kind: str) -> dict[str, Path]:
 def schemas_dir() -> Path:
     """Return the folder of JSON Schemas (draft 2020-12)."""
     return _data() / "schemas"
-
-
-def checks_dir() -> Path:
-    """Return the absolute folder of the installed checks, with subfolders such as `discovery`."""
-    return PACKAGE / "checks"

@@ -18,13 +18,13 @@ from mcp_proxy_conformance.cli.run_setup import alone_in, expect_part, known, pr
 from mcp_proxy_conformance.cli.strays import reaped
 from mcp_proxy_conformance.discovery.live.endpoint import BadEndpoint, Endpoint
 from mcp_proxy_conformance.discovery.live.plan import plan
+from mcp_proxy_conformance.discovery.specification import LIVE
 from mcp_proxy_conformance.discovery.surface_names import cut
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import ending
 from mcp_proxy_conformance.run.invocation import collect_garbage_rarely, invoke, prepare
 from mcp_proxy_conformance.run.progress import Progress
 from mcp_proxy_conformance.run.request import RunRequest, Selection
-from mcp_proxy_conformance.run.subjects.endpoint import LIVE
 from mcp_proxy_conformance.targets.description import BadTarget, describe
 from mcp_proxy_conformance.targets.environments import NotInstalled, installed
 from mcp_proxy_conformance.verdict.credentials import credentials

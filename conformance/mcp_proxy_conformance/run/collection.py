@@ -12,6 +12,9 @@ from mcp_proxy_conformance.catalogue.index import split
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.verdict.record import Shard
 
+GENERATED = "generated "
+"""The beginning of the names of places whose checks are tried on generated examples."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -27,6 +30,11 @@ class Place:
     fresh: bool
     needs: tuple[str, ...]
     long: bool = False
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether its checks are tried on generated examples, all of which the first one makes."""
+        return self.name.startswith(GENERATED)
 
 
 def named(item: pytest.Item) -> tuple[str, str | None]:

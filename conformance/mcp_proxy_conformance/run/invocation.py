@@ -12,7 +12,7 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.index import names_like
 from mcp_proxy_conformance.catalogue.requirement import catalogue
-from mcp_proxy_conformance.catalogue.resources import LOGS, checks_dir
+from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.run.request import Brought, RunRequest
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import BadTarget
@@ -113,13 +113,12 @@ def collect_garbage_rarely() -> None:
     gc.set_threshold(500_000, 50, 100)
 
 
-def collect(folders: Sequence[str]) -> None:
-    """Have pytest import the checks of these folders of `checks/`; run none.
+def collect(folders: Sequence[Path]) -> None:
+    """Have pytest import the checks of these folders; run none.
 
     A KeyboardInterrupt that came meanwhile is raised; any other failure of the collection is
     ignored.
     """
-    files = [str(checks_dir() / folder) for folder in folders]
-    words = [*files, "--collect-only", *ALONE, *SILENT]
+    words = [*map(str, folders), "--collect-only", *ALONE, *SILENT]
     if pytest.main(words) == pytest.ExitCode.INTERRUPTED:  # pytest keeps what was raised
         raise KeyboardInterrupt

@@ -7,12 +7,12 @@ import os
 import pickle
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
-from mcp_proxy_conformance.discovery.live.endpoint import Endpoint, in_environment
-from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.targets.description import Description, describe
+from mcp_proxy_conformance.catalogue.specification import specifications
+from mcp_proxy_conformance.targets.description import describe
 from mcp_proxy_conformance.targets.environments import installed
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.deviations.reader import read_named
@@ -45,22 +45,30 @@ class Selection:
     until: frozenset[str] = frozenset()
 
 
+class Judged(Protocol):
+    """What a run judges: a description of a target, a target, or another thing of such a kind."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of target, by which its specification is found."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """The request for a run: subject, profile and options.
 
-    `subject`: the implementation under test; a description names a target or a loader, `file` is
-    the target file that it was read from. `profile`: None is the profile for targets of this kind.
-    `shard`: a part, such as 1/3. `case`: the file of the only cases to run. `examples`, `seed`: how
-    many worlds or loads are generated (None: by the target's speed), and the seed of the generator.
-    `soak_s`: seconds after which stages are observed again. `baseline`: the folder of a recording
-    to compare bytes with. `within_s`: seconds that the run may take; None is no limit. `confirm`:
-    failures are confirmed before they count. `keep`: the targets' scratch folders are kept.
-    `trial`: the selftest tries the checks; a silent target does not end the run. `command`: the
-    halves of the command line, between which `--check NAME` is inserted; empty if there was none.
+    `subject`: the implementation under test; `file` is the target file that it was read from.
+    `profile`: None is the profile for targets of this kind. `shard`: a part, such as 1/3. `case`:
+    the file of the only cases to run. `examples`, `seed`: how many worlds or loads are generated
+    (None: by the target's speed), and the seed of the generator. `soak_s`: seconds after which
+    stages are observed again. `baseline`: the folder of a recording to compare bytes with.
+    `within_s`: seconds that the run may take; None is no limit. `confirm`: failures are confirmed
+    before they count. `keep`: the targets' scratch folders are kept. `trial`: the selftest tries
+    the checks; a silent target does not end the run. `command`: the halves of the command line,
+    between which `--check NAME` is inserted; empty if there was none.
     """
 
-    subject: Description | Endpoint | Target
+    subject: Judged
     file: Path | None = None
     profile: str | None = None
     out: Path = Path(OUT)
@@ -132,8 +140,8 @@ def request_of(config: pytest.Config) -> RunRequest | None:
     """Return the run's request, as a plugin or an xdist worker's input carries it.
 
     Else it is made of pytest's options or, if these name no target, of the environment's
-    endpoint; None without any. Raises BadTarget, BadEndpoint, BadDeviations or
-    json.JSONDecodeError for unusable options.
+    variables; None without any. Raises BadTarget, BadDeviations or json.JSONDecodeError for
+    unusable options.
     """
     brought = config.pluginmanager.get_plugin(NAME)
     if isinstance(brought, Brought):
@@ -147,7 +155,7 @@ def request_of(config: pytest.Config) -> RunRequest | None:
     file = _path(option("--target-file"))
     if file is not None and not file.exists():  # in `addopts`, it is beside pyproject.toml
         file = config.rootpath / file
-    subject: Description | Endpoint | None
+    subject: Judged | None
     if is_named:
         subject = installed(
             describe(
@@ -158,7 +166,7 @@ def request_of(config: pytest.Config) -> RunRequest | None:
             )
         )
     else:
-        subject = in_environment(os.environ)
+        subject = next(filter(None, (each.named(os.environ) for each in specifications())), None)
     if subject is None:
         return None
     return RunRequest(

@@ -10,7 +10,6 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.index import Check, checks_in, split
 from mcp_proxy_conformance.catalogue.requirement import catalogue
-from mcp_proxy_conformance.catalogue.resources import checks_dir
 from mcp_proxy_conformance.run.collection import (
     address,
     clauses_of,
@@ -61,12 +60,12 @@ def files(run: RunSession) -> list[Path]:
     folders = run.profile.folders if choices else ()
     named_too = {split(deviation.id)[0] for deviation in run.request.deviations}
     wanted = {
-        check.module: None
+        check.path: None
         for folder in folders
         for check in checks_in(folder)
         if check.name in named_too or all(choice(check) for choice in choices)
     }
-    return [checks_dir() / path for path in wanted or run.profile.folders]
+    return list(wanted or run.profile.folders)
 
 
 def share_out(items: list[pytest.Item], run: RunSession) -> None:

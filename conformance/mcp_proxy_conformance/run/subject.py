@@ -55,6 +55,8 @@ class Subject:
     own_cases: Sequence[OwnCase] = ()
     remarks: Sequence[str] = ()
     """Sentences about what is judged, for the user to read before the first check."""
+    broken = ""
+    """Why nothing can be judged, if that was found out when it was made."""
     indivisible = ""
     """Why its checks cannot run in several processes; empty if they can."""
     reuses = False

@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from mcp_proxy_conformance.run.collection import Place
-from mcp_proxy_conformance.run.subjects import loader, proxy
 
-Kind = Literal["fresh", "stage", "later", "worlds", "loads", "load", "law"]
+Kind = Literal["fresh", "stage", "later", "examples", "load", "law"]
 """Kinds of checks by cost: with a target of its own, the first of a stage, a later one of it; the
-first that needs the generated worlds, or loads; that of one load; that of a law that is tried."""
+first that needs the generated examples; that of one load; that of a law that is tried."""
 WEIGHTS: Mapping[Kind, float] = {
-    "fresh": 8, "stage": 5, "later": 1, "worlds": 480, "loads": 60, "load": 2, "law": 0.2,
+    "fresh": 8, "stage": 5, "later": 1, "examples": 240, "load": 2, "law": 0.2,
 }  # fmt: skip
 """The cost of a check of each kind beside the others, as measured on the bundled targets."""
 SURE = 4
@@ -37,10 +36,8 @@ def kinds(places: Sequence[Place | None]) -> list[Kind]:
         name = place.name if place is not None else ""
         first = name not in known
         known.add(name)
-        if name == proxy.GENERATED.id:
-            kind_of_each.append("worlds" if first else "law")
-        elif name == loader.GENERATED.id:
-            kind_of_each.append("loads" if first else "law")
+        if place is not None and place.is_generated:
+            kind_of_each.append("examples" if first else "law")
         elif place is not None and not place.world.servers:
             kind_of_each.append("load")
         elif place is not None and place.fresh:

@@ -8,11 +8,12 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.index import Check, checks_in
 from mcp_proxy_conformance.catalogue.requirement import (
-    OF_PROXIES,
-    OF_RELAYS,
     catalogue,
     profile,
 )
+from mcp_proxy_conformance.discovery.specification import OF_PROXIES
+from mcp_proxy_conformance.discovery.specification import SPECIFICATION as DISCOVERY
+from mcp_proxy_conformance.fidelity.specification import OF_RELAYS
 from mcp_proxy_conformance.selftest.controls import CONTROLS
 from mcp_proxy_conformance.selftest.loader_controls import LOADER_CONTROLS
 from mcp_proxy_conformance.selftest.matrix import Trial, row_of
@@ -102,7 +103,7 @@ def part_of(wanted: Sequence[Trial], number: int, parts: int) -> list[Trial]:
 
 def alone_in_part(number: int, parts: int) -> list[Check]:
     """Return the discovery checks that part `number`, from 1, of `parts` runs alone."""
-    return list(checks_in("discovery")[number - 1 :: parts])
+    return list(checks_in(DISCOVERY.checks[0])[number - 1 :: parts])
 
 
 def set_aside_optional(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:

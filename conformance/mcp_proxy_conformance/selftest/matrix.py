@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.catalogue.index import checks
-from mcp_proxy_conformance.catalogue.requirement import folders_of
+from mcp_proxy_conformance.catalogue.requirement import profile
+from mcp_proxy_conformance.catalogue.specification import judging
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.controls import Control
@@ -60,12 +61,15 @@ class Trial:
     @property
     def loads(self) -> bool:
         """Whether the changed target is a loader, not a proxy."""
-        return "resilience" in folders_of(self.profile)
+        return self._is_of("loader")
 
     @property
     def relays(self) -> bool:
         """Whether the changed target is a relay, not a proxy."""
-        return "fidelity" in folders_of(self.profile)
+        return self._is_of("relay")
+
+    def _is_of(self, kind: str) -> bool:
+        return judging(kind).folders.keys() >= {*profile(self.profile).ids}
 
     def target(self) -> Target:
         """Return the changed target, made in the process that calls this.

@@ -137,8 +137,7 @@ def clauses_beside_the_profiles(data: Shipped) -> Iterator[Gap]:
     """
     newest = {version.id: version for version in sorted(data.profiles, key=lambda p: p.version)}
     for check in data.checks:
-        folder = check.module.partition("/")[0]
-        judging = [version for version in newest.values() if folder in version.folders]
+        judging = [each for each in newest.values() if check.path.parent in each.folders]
         for name in check.clauses:
             if judging and not any(name in version.holds for version in judging):
                 fault = f"{check.name} cites {name}, which {judging[0].name} does not list"

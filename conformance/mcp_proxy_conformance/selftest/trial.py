@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.index import checks_in
-from mcp_proxy_conformance.catalogue.requirement import folders_of
-from mcp_proxy_conformance.catalogue.resources import checks_dir
+from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.resilience.loader_target import LoaderTarget
 from mcp_proxy_conformance.run.invocation import invoke, prepare
 from mcp_proxy_conformance.run.request import RunRequest, Selection
@@ -113,13 +112,12 @@ def _files(request: RunRequest) -> list[Path]:
 
     If no clauses are selected, return all check folders of the profile.
     """
-    wanted, folders = request.selection.clauses, folders_of(request.profile or "")
+    wanted = request.selection.clauses
+    folders = profile(request.profile).folders if request.profile else ()
     if wanted is None:
-        return [checks_dir() / folder for folder in folders]
+        return list(folders)
     checks = [check for folder in folders for check in checks_in(folder)]
-    return sorted(
-        {checks_dir() / check.module for check in checks if wanted.intersection(check.clauses)}
-    )
+    return sorted({check.path for check in checks if wanted.intersection(check.clauses)})
 
 
 def _slim(result: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_proxy_conformance.catalogue.requirement import OF_PROXIES
+from mcp_proxy_conformance.discovery.specification import OF_PROXIES
 from mcp_proxy_conformance.selftest.exchange import WireFault
 from mcp_proxy_conformance.selftest.forked_jobs import forked
 from mcp_proxy_conformance.selftest.rewriting_server import rewriting

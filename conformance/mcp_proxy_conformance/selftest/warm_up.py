@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.index import checks
+from mcp_proxy_conformance.catalogue.specification import judging, specifications
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.remediation import judge
 from mcp_proxy_conformance.run.invocation import collect
@@ -42,11 +44,12 @@ def warm(*, reference: bool) -> None:
     for status in STATUSES:
         for other in STATUSES:
             judge(f"Ask the user to review it: {other}.", status)
-    _collect("discovery", "robustness", *(("resilience", "fidelity") if reference else ()))
+    wanted = specifications() if reference else (judging("reference"),)
+    _collect([folder for each in wanted for folder in each.checks])
 
 
-def _collect(*folders: str) -> None:
-    """Have pytest import the checks of these folders of `checks/`, in this process, silently."""
+def _collect(folders: Sequence[Path]) -> None:
+    """Have pytest import the checks of these folders, in this process, silently."""
     with Path(os.devnull).open("w", encoding="utf-8") as null:
         stdout = os.dup(1)
         os.dup2(null.fileno(), 1)

@@ -131,7 +131,7 @@ def test_profiles_that_are_judged_together_are_one() -> None:
     assert (both.id, both.version) == ("discovery+robustness", first.version)
     assert both.clauses == (*first.clauses, *other.clauses)
     assert both.floor.passes == (*first.floor.passes, *other.floor.passes)
-    assert both.folders == ("discovery", "robustness")
+    assert both.folders == (*first.folders, *other.folders)
 
 
 def test_the_resilience_profiles_are_every_clause_and_those_of_seven_requirements() -> None:

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.specification import judging
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.targets import kinds
 from mcp_proxy_conformance.targets.launch import REFERENCE
@@ -129,12 +130,13 @@ def test_a_check_that_breaks_is_a_fault_of_the_suite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file of checks that cannot be imported ends `run` with 70 and prints the import error."""
-    checks = tmp_path / "checks" / "discovery"
-    checks.mkdir(parents=True)
+    checks = tmp_path / "checks"
+    checks.mkdir()
     (checks / "test_broken.py").write_text("import nothing_of_that_name\n", encoding="utf-8")
-    for module in ("plugin", "run.selection"):
-        place = f"mcp_proxy_conformance.{module}.checks_dir"
-        monkeypatch.setattr(place, lambda: tmp_path / "checks")
+    broken = replace(judging("reference"), root=tmp_path)
+    monkeypatch.setattr(
+        "mcp_proxy_conformance.catalogue.specification.specifications", lambda: (broken,)
+    )
 
     done = invoke("run", "--profile=discovery", "--out", str(tmp_path / "out"))
 

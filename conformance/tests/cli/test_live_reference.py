@@ -175,7 +175,7 @@ def test_one_file_is_enough_for_pytest(
 
     Without a URL it has one error that names the variable. No upstream tool is called.
     """
-    test = "from mcp_proxy_conformance.checks.endpoint import *\n"
+    test = "from mcp_proxy_conformance.discovery.live.every_check import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-W", "error", "-rs", "test_live.py"]
     expected = {"MCP_PROXY_CONFORMANCE_EXPECT": knowledge[1]}
@@ -204,7 +204,7 @@ def test_one_file_says_once_that_its_endpoint_is_not_there(tmp_path: Path) -> No
 
     Exit 1.
     """
-    test = "from mcp_proxy_conformance.checks.endpoint import *\n"
+    test = "from mcp_proxy_conformance.discovery.live.every_check import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
 
     done = subprocess.run(

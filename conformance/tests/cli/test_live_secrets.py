@@ -118,7 +118,7 @@ def test_no_credential_is_written_anywhere(
 @pytest.mark.proof
 def test_no_credential_is_written_by_pytest(place: str, tmp_path: Path) -> None:
     """By plain pytest on that echoing endpoint, no output or file has a credential; exit 1."""
-    test = "from mcp_proxy_conformance.checks.endpoint import *\n"
+    test = "from mcp_proxy_conformance.discovery.live.every_check import *\n"
     (tmp_path / "test_live.py").write_text(test, encoding="utf-8")
     named = {"MCP_PROXY_CONFORMANCE_URL": url(place), "SOME_TOKEN": VARIABLE}
     named["MCP_PROXY_CONFORMANCE_HEADERS"] = f"X-Thing: {HEADER}\nCookie: session={COOKIE}"

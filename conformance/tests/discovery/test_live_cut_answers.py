@@ -58,7 +58,9 @@ def test_what_is_missing_in_a_full_answer_accuses_nobody(
     """A tool that is missing is a breach if other answers list more, and is open if none does."""
     for marker in MARKERS:
         pytestconfig.addinivalue_line("markers", f"{marker}: of checks")
-    check = getattr(import_module("mcp_proxy_conformance.checks.live.test_live_knowledge"), name)
+    check = getattr(
+        import_module("mcp_proxy_conformance.discovery.live.checks.test_live_knowledge"), name
+    )
 
     with pytest.raises(Inconclusive):
         check(bench(("ant", "bee"), narrow))

@@ -16,7 +16,8 @@ from hand_written_endings import ENDINGS, FORTY, LENGTHY, OPEN, SEVERAL, TIMED
 from hand_written_reports import BAD, HOSTILE, ONE, TOO_MANY, report, result, typed
 from syrupy.assertion import SnapshotAssertion
 
-from mcp_proxy_conformance.catalogue.resources import checks_dir, schemas_dir
+import mcp_proxy_conformance
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.report import markdown
 from mcp_proxy_conformance.report.colour import command, has_colour, painted
 from mcp_proxy_conformance.report.difference import sentences
@@ -157,7 +158,7 @@ def test_colours_are_for_terminals(
 
 def test_every_cause_with_a_hint_is_given_somewhere() -> None:
     """Each cause in HINTS occurs in the suite's source as a quoted word."""
-    files = checks_dir().parent.rglob("*.py")
+    files = Path(mcp_proxy_conformance.__file__).parent.rglob("*.py")
     source = " ".join(path.read_text(encoding="utf-8") for path in files if path.stem != "verdict")
 
     assert [cause for cause in HINTS if f'"{cause}"' not in source] == []

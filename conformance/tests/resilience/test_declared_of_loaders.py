@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 from mcp_proxy_conformance.catalogue.load_case import load_cases
 from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.resilience.driven_loader import LoadBench
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of, embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.run.request import Selection
-from mcp_proxy_conformance.run.subjects.loader import LoadBench
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_mutants.loader.changed import ChangedLoad

@@ -20,9 +20,9 @@ from mcp_proxy_conformance.resilience.blame import (
     blamed,
     is_open,
 )
+from mcp_proxy_conformance.resilience.laws.generated_loads import generated
 from mcp_proxy_conformance.resilience.laws.worlds import WORDS, a_load
 from mcp_proxy_conformance.resilience.walk import Reads, walk
-from mcp_proxy_conformance.run.laws.of_loads import generated
 
 Json = dict[str, Any]
 

@@ -11,10 +11,10 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
+from mcp_proxy_conformance.resilience.driven_loader import LoadBench
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.loader_target import loader_target
 from mcp_proxy_conformance.resilience.loads import Loads
-from mcp_proxy_conformance.run.subjects.loader import LoadBench
 from mcp_proxy_conformance.upstream.faults import servers
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_reference.load import loaded

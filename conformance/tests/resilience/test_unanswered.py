@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from mcp_proxy_conformance.catalogue.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.resilience import loads as loads_module
+from mcp_proxy_conformance.resilience.driven_loader import LoadBench
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
 from mcp_proxy_conformance.resilience.loader_target import loader_target
 from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, WELL, Loads
 from mcp_proxy_conformance.resilience.walk import Reads
-from mcp_proxy_conformance.run.subjects.loader import LoadBench
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_reference.load import loaded

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
+from mcp_proxy_conformance.discovery.laws.generated_worlds import QUICK, SLOW
 from mcp_proxy_conformance.discovery.laws.worlds import recipes
 from mcp_proxy_conformance.run.laws.generation import drawn
-from mcp_proxy_conformance.run.laws.of_worlds import QUICK, SLOW
 
 
 def test_the_values_of_a_seed_do_not_depend_on_the_modules_that_are_loaded(

@@ -20,15 +20,15 @@ from mcp_proxy_conformance.catalogue.index import checks
 from mcp_proxy_conformance.catalogue.load_case import LoadCase, read_own
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.resilience.driven_loader import LoadBench
+from mcp_proxy_conformance.resilience.laws.generated_loads import GeneratedLoads
 from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
 from mcp_proxy_conformance.resilience.laws.worlds import WORDS
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.laws.engine import Laws, Tried
-from mcp_proxy_conformance.run.laws.of_loads import GeneratedLoads
 from mcp_proxy_conformance.run.request import Selection
-from mcp_proxy_conformance.run.subjects.loader import LoadBench
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
@@ -38,7 +38,7 @@ from mcp_proxy_reference.loader import MEANING, Outcome
 
 Json = dict[str, Any]
 FEW = 6
-MODULE = "resilience/test_load_laws.py"
+MODULE = "resilience/checks/test_load_laws.py"
 OF_CHECKS = {check.name: check.clauses for check in checks() if check.module == MODULE}
 
 

@@ -21,12 +21,16 @@ from mcp_proxy_conformance.catalogue.case_file import BadCase
 from mcp_proxy_conformance.catalogue.index import checks
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.discovery.laws.generated_worlds import (
+    GeneratedWorlds,
+    LawOptions,
+    generated,
+)
 from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.plan import Plan, is_sensible
 from mcp_proxy_conformance.discovery.laws.smaller_plans import size
 from mcp_proxy_conformance.discovery.laws.written_case import written
 from mcp_proxy_conformance.run.laws.engine import Laws, Tried
-from mcp_proxy_conformance.run.laws.of_worlds import GeneratedWorlds, LawOptions, generated
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES
@@ -39,7 +43,7 @@ from mcp_proxy_reference.facts import Facts, Status
 from mcp_proxy_reference.policy import cap, classify, locked_entry
 
 SETTLE_S = 0.1
-MODULE = "discovery/test_laws.py"
+MODULE = "discovery/checks/test_laws.py"
 OF_CHECKS = {check.name: check.clauses for check in checks() if check.module == MODULE}
 LEAST = frozenset({"config", "user"})
 

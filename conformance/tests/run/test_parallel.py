@@ -22,10 +22,10 @@ from xdist.remote import Producer
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main, run_setup
+from mcp_proxy_conformance.discovery.driven_proxy import GENERATED
 from mcp_proxy_conformance.run.parallel.controller import Controller, StageScheduling
 from mcp_proxy_conformance.run.parallel.shares import Share
 from mcp_proxy_conformance.run.parallel.worker import SHARES
-from mcp_proxy_conformance.run.subjects.proxy import GENERATED
 
 pytestmark = pytest.mark.timeout(900)
 RUN = (sys.executable, "-m", "mcp_proxy_conformance", "run")

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from mcp_proxy_conformance.discovery import driven_proxy as proxy
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.evidence import guilty
 from mcp_proxy_conformance.report.phrases import request
 from mcp_proxy_conformance.report.reader import read_report
 from mcp_proxy_conformance.run.request import Selection
-from mcp_proxy_conformance.run.subjects import proxy
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.result import Result

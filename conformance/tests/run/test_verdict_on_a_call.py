@@ -15,10 +15,11 @@ import pytest
 from mcp_proxy_conformance.catalogue.world import USER, server, tool, world
 from mcp_proxy_conformance.discovery.arming import Armed
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.driven_proxy import DrivenProxy
 from mcp_proxy_conformance.discovery.remediation import judge as judge_text
+from mcp_proxy_conformance.discovery.settled import judge
 from mcp_proxy_conformance.run.collection import Place
-from mcp_proxy_conformance.run.judgement import Ending, attempt, judge
-from mcp_proxy_conformance.run.subjects.proxy import DrivenProxy
+from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
 from mcp_proxy_conformance.targets.effects import Effects, Lag
 from mcp_proxy_conformance.targets.embedded import embedded

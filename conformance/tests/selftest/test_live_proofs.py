@@ -161,7 +161,9 @@ def test_a_live_clause_convicts_its_fault_of_the_reference(
 def test_each_live_clause_is_proven() -> None:
     """Each required clause that a live check cites is in PROOFS, with a mutant that breaks it."""
     data = shipped()
-    live = {name for c in data.checks if c.module.startswith("live/") for name in c.clauses}
+    live = {
+        name for c in data.checks if c.module.startswith("discovery/live/") for name in c.clauses
+    }
     due = live & {clause.id for clause in data.firm()}
     breaks = data.breaks()
 

@@ -23,6 +23,7 @@ from mcp_proxy_conformance.discovery.baseline.body import (
     parsed,
     written,
 )
+from mcp_proxy_conformance.targets.description import BadTarget
 
 FORMAT = "mcp-proxy-conformance-baseline/1"
 FILE = "manifest.json"
@@ -31,7 +32,7 @@ Kind = Literal["pre_feature", "previous"]
 _NAME = re.compile(r"[^a-z0-9]+")
 
 
-class BadBaseline(ValueError):
+class BadBaseline(BadTarget):
     """An unusable recording; the message says in one sentence which, where and why."""
 
 

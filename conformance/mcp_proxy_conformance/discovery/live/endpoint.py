@@ -9,19 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 from urllib.parse import unquote, urlsplit
 
 from mcp_proxy_conformance.catalogue.bounded import read_toml
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface
 from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.targets.kinds import knowledge_in
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.connection import Dialing
 
 
-class BadEndpoint(ValueError):
+class BadEndpoint(BadTarget):
     """The endpoint cannot be used as it was described; one sentence with the repair."""
 
 
@@ -37,6 +38,7 @@ class Endpoint:
     the environment, and not by options.
     """
 
+    kind: ClassVar[str] = "endpoint"
     url: str = ""
     stdio: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)

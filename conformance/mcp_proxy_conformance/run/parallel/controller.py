@@ -18,13 +18,13 @@ from xdist.dsession import Interrupted
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from mcp_proxy_conformance.catalogue.resources import checks_dir
+from mcp_proxy_conformance.catalogue.specification import is_shipped
 from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.run.collection import GENERATED
 from mcp_proxy_conformance.run.parallel.shares import Share, gather, shares_in, writers
 from mcp_proxy_conformance.run.parallel.worker import SHARES, STOPPED, WORKERS
 from mcp_proxy_conformance.run.request import NAME
 from mcp_proxy_conformance.run.session import RunSession
-from mcp_proxy_conformance.run.subjects.proxy import GENERATED
 
 LEAST = 2
 """A worker begins a check only when it knows the next one."""
@@ -65,12 +65,16 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         super()._assign_work_unit(node)
 
     def _many_first(self) -> Sequence[str]:
-        """Return the waiting places: most checks first, then generated worlds and long checks."""
-        late = {GENERATED.id, *self._share.long}
+        """Return the waiting places: most checks first, then generated examples and long checks."""
+        late = {*self._generated(), *self._share.long}
         return sorted(self.workqueue, key=lambda name: (name in late, -len(self.workqueue[name])))
 
+    def _generated(self) -> Sequence[str]:
+        """Return the waiting places of generated examples."""
+        return [name for name in self.workqueue if name.startswith(GENERATED)]
+
     def _long_first(self, node: WorkerController) -> Sequence[str]:
-        """Return places in the order in which a worker is to take them, generated worlds first.
+        """Return places in the order in which a worker is to take them, generated ones first.
 
         Long places come next for a worker that has work and no unfinished long place, so that each
         runs behind other checks; for any other worker they come last, after all others. Names may
@@ -79,7 +83,7 @@ class StageScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has n
         assigned, long = self.assigned_work.get(node, {}), self._share.long
         waits = any(name in long and False in checks.values() for name, checks in assigned.items())
         others = [name for name in self.workqueue if name not in long]
-        return (GENERATED.id, *(long if assigned and not waits else ()), *others, *long)
+        return (*self._generated(), *(long if assigned and not waits else ()), *others, *long)
 
     def _reschedule(self, node: WorkerController) -> None:
         """Assign places to a worker until two of its checks wait, no place is left or it ends."""
@@ -146,7 +150,7 @@ class Controller:
         if self._run.state.stopped is None:
             return None
         paths = [Path(argument.partition("::")[0]).resolve() for argument in self._config.args]
-        if all(path.is_relative_to(checks_dir()) for path in paths):
+        if all(map(is_shipped, paths)):
             return True
         (self._folder / STOPPED).write_bytes(msgspec.json.encode(self._run.state.stopped))
         return None

@@ -6,8 +6,8 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.fidelity import stateless_answers, stateless_refusals, stateless_streams
 from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.driven_relay import each_upstream_era
 from mcp_proxy_conformance.fidelity.offers import FEATURES
-from mcp_proxy_conformance.run.subjects.relay import each_upstream_era
 
 
 @requirement("RLY.era.tools.not-empty")

@@ -13,6 +13,7 @@ import msgspec
 from mcp_proxy_conformance.catalogue.requirement import Profile
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery import presence
+from mcp_proxy_conformance.discovery.driven_proxy import not_asked
 from mcp_proxy_conformance.discovery.live.budget import Budget, Ledger, OverBudget
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint, in_variables
 from mcp_proxy_conformance.discovery.live.first_look import Offered, first_look
@@ -24,7 +25,6 @@ from mcp_proxy_conformance.discovery.surface_names import FILE, GIVEN_FILE
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
-from mcp_proxy_conformance.run.subjects.proxy import not_asked
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.target_lines import written
 from mcp_proxy_conformance.verdict.outcome import (
@@ -38,7 +38,7 @@ from mcp_proxy_conformance.verdict.outcome import (
 from mcp_proxy_conformance.verdict.result import Cause, Inconclusive, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
-PLACE, LIVE = "endpoint", "discovery-live"
+PLACE = "endpoint"
 SHOWN = 8
 
 

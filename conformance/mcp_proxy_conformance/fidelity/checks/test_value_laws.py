@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.fidelity.driven_relay import ValueBench
 from mcp_proxy_conformance.fidelity.stages import GENERATED
-from mcp_proxy_conformance.run.subjects.relay import ValueBench
 
 
 @requirement(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.load_case import LoadCase
-from mcp_proxy_conformance.run.subjects.loader import LoadBench, each_load
+from mcp_proxy_conformance.resilience.driven_loader import LoadBench, each_load
 
 
 @each_load("timeout")

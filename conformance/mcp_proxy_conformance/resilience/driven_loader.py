@@ -39,8 +39,8 @@ from mcp_proxy_conformance.verdict.outcome import broke
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 if TYPE_CHECKING:
+    from mcp_proxy_conformance.resilience.laws.generated_loads import GeneratedLoads
     from mcp_proxy_conformance.run.laws.engine import Laws
-    from mcp_proxy_conformance.run.laws.of_loads import GeneratedLoads
 
 LOADS = World(servers=(), id="loads")
 GENERATED = World(servers=(), id="generated loads")
@@ -140,7 +140,7 @@ class DrivenLoader(Subject):
         """
         self.target = target
         self.own_cases = [OwnCase(own, _world(own), own.needs) for own in target.cases]
-        self.remarks = target.remarks
+        self.remarks, self.broken = target.remarks, target.broken
         self._out, self._scratch, self._confirm = out, scratch, confirm
         self._at_once = AT_ONCE
         self._cases: list[LoadCase] = []
@@ -164,8 +164,8 @@ class DrivenLoader(Subject):
         """The generated loads of this run, made at first use."""
         if self._generated is None:
             # hypothesis takes a third of a second to import, and only laws need it
+            from mcp_proxy_conformance.resilience.laws.generated_loads import GeneratedLoads  # noqa: PLC0415
             from mcp_proxy_conformance.resilience.laws.law import Declared  # noqa: PLC0415
-            from mcp_proxy_conformance.run.laws.of_loads import GeneratedLoads  # noqa: PLC0415
 
             target = self.target
             declared = Declared(reads=says(target).reads, tool_prefix=target.tool_prefix)

@@ -15,8 +15,9 @@ from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.arming import Armed, arm
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.settled import judge
 from mcp_proxy_conformance.run.collection import Place
-from mcp_proxy_conformance.run.judgement import Ending, attempt, judge, with_log
+from mcp_proxy_conformance.run.judgement import Ending, attempt, with_log
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.pool import Pool, Ready, Wanted
@@ -126,11 +127,11 @@ class DrivenProxy(Subject):
         """The laws of this run, on its generated worlds, made at first use."""
         if self._laws is None:
             # hypothesis takes a third of a second to import, and only laws need it
-            from mcp_proxy_conformance.run.laws.engine import Laws  # noqa: PLC0415
-            from mcp_proxy_conformance.run.laws.of_worlds import (  # noqa: PLC0415
+            from mcp_proxy_conformance.discovery.laws.generated_worlds import (  # noqa: PLC0415
                 GeneratedWorlds,
                 LawOptions,
             )
+            from mcp_proxy_conformance.run.laws.engine import Laws  # noqa: PLC0415
 
             options = LawOptions(
                 examples=self._examples, seed=self._seed, again=self._again, apart=self._few

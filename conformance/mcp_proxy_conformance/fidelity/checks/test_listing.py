@@ -6,9 +6,9 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.fidelity import crossings, several, tools
 from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.driven_relay import each_upstream_era
 from mcp_proxy_conformance.fidelity.offers import FEATURES
 from mcp_proxy_conformance.fidelity.stages import DESCRIBED, PAGED, RELAYED, SEVERAL
-from mcp_proxy_conformance.run.subjects.relay import each_upstream_era
 
 
 @requirement("RLY.tools.complete.listed", "RLY.tools.complete.once")

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import pytest
+
 from mcp_proxy_conformance.discovery.baseline.body import (
     ENDING,
     BadBody,
@@ -21,8 +23,9 @@ from mcp_proxy_conformance.discovery.baseline.body import (
 from mcp_proxy_conformance.discovery.baseline.recorder import PASSES, Literals
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.calibration import ByteDifference, Exact, volatile
+from mcp_proxy_conformance.discovery.settled import judge
 from mcp_proxy_conformance.report.difference import sentences
-from mcp_proxy_conformance.run.judgement import Ending, attempt, judge
+from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.targets.started import Started, poll
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
 from mcp_proxy_conformance.wire.client import Client
@@ -70,11 +73,13 @@ class Golden:
         self._name = name
         return self
 
-    def on(self, bench: Bench) -> Golden:
+    def on(self, bench: object) -> Golden:
         """Set the bench of the next call of the check, forget a name, count its answers from 0.
 
-        Return self.
+        Return self. UsageError if it is not the bench of a proxy.
         """
+        if not isinstance(bench, Bench):
+            raise pytest.UsageError("golden compares answers of a proxy that the suite starts")
         self._bench, self._name, self._count = bench, None, 0
         self._snapshot = self._snapshot.use_extension()
         return self
@@ -212,6 +217,11 @@ class Golden:
         """The path of the check's first stored answer, whether it exists or not."""
         location = self._snapshot.test_location
         return Path(self._snapshot.extension.get_location(test_location=location, index=0))
+
+    @property
+    def differs(self) -> bool:
+        """Whether a comparison found a difference."""
+        return self.difference is not None
 
     def sides(self) -> tuple[object, object]:
         """Return ({path: this answer's bytes}, {path: stored bytes}) at the first difference.

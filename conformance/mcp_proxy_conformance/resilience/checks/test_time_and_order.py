@@ -13,6 +13,7 @@ from mcp_proxy_conformance.catalogue.load_case import (
 )
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.resilience.driven_loader import LOADS, LoadBench
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.pauses import (
     RETRIED,
@@ -22,7 +23,6 @@ from mcp_proxy_conformance.resilience.pauses import (
     jitter,
     timed,
 )
-from mcp_proxy_conformance.run.subjects.loader import LOADS, LoadBench
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 SLOW_S, MANY = 0.4, 6

@@ -6,8 +6,8 @@ from mcp_proxy_conformance.catalogue.case import Case, each_case
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.driven_proxy import GENERATED, LawBench
 from mcp_proxy_conformance.discovery.views import looked_at
-from mcp_proxy_conformance.run.subjects.proxy import GENERATED, LawBench
 
 
 @requirement("FR-001.accepts")

@@ -115,8 +115,8 @@ class DrivenRelay(Subject):
         """The laws of this run, on its generated values, made at first use."""
         if self._laws is None:
             # hypothesis takes a third of a second to import, and only laws need it
+            from mcp_proxy_conformance.fidelity.generated_calls import GeneratedValues  # noqa: PLC0415
             from mcp_proxy_conformance.run.laws.engine import Laws  # noqa: PLC0415
-            from mcp_proxy_conformance.run.laws.of_values import GeneratedValues  # noqa: PLC0415
 
             place = Place(GENERATED.id, GENERATED, fresh=False, needs=())
             values = GeneratedValues(

@@ -1,0 +1,77 @@
+"""A specification as the engine knows it; those that are installed, found by entry points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # types of members alone: this module imports nothing of what is above it
+    from mcp_proxy_conformance.catalogue.requirement import Profile
+    from mcp_proxy_conformance.run.request import Judged, RunRequest
+    from mcp_proxy_conformance.run.subject import Subject
+    from mcp_proxy_conformance.targets.adapter import Target
+
+GROUP = "mcp_proxy_conformance.specifications"
+"""The group of entry points; each is a Specification."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Specification:
+    """All that the engine knows of a specification; functions import what they need when called.
+
+    `root` is the folder of its package, `kinds` are the kinds of targets that it judges, `folders`
+    is the folder, below the root, of the checks of each of its profiles. `target` makes of a
+    request what is to be judged, `profile` names the profile for that if none is asked for, and
+    `subject` drives it, its files in the folder that is given; each raises BadTarget, BadCase or
+    LookupError for what cannot be used. `named` finds what variables of the environment name, if
+    anything. `plugin` is a pytest plugin with fixtures of its checks.
+    """
+
+    name: str
+    root: Path
+    kinds: tuple[str, ...]
+    folders: Mapping[str, str]
+    target: Callable[[RunRequest, Path], Target]
+    profile: Callable[[Target], str]
+    subject: Callable[[RunRequest, Target, Profile, Path], Subject]
+    named: Callable[[Mapping[str, str]], Judged | None] = lambda _: None
+    plugin: str = ""
+
+    @property
+    def checks(self) -> tuple[Path, ...]:
+        """The folders of its checks, each once."""
+        return tuple(self.root / name for name in dict.fromkeys(self.folders.values()))
+
+
+@cache
+def specifications() -> tuple[Specification, ...]:
+    """Return the installed specifications, in order of name, loaded once."""
+    found: list[Specification] = [each.load() for each in entry_points(group=GROUP)]
+    return tuple(sorted(found, key=lambda each: each.name))
+
+
+def folders_of(profiles: Iterable[str]) -> tuple[Path, ...]:
+    """Return the folders of the checks of the profiles with these ids, each once."""
+    known = {
+        name: each.root / folder
+        for each in specifications()
+        for name, folder in each.folders.items()
+    }
+    return tuple(dict.fromkeys(known[name] for name in profiles if name in known))
+
+
+def is_shipped(check: Path) -> bool:
+    """Whether the file is in a folder of checks of a specification."""
+    return any(check.is_relative_to(folder) for each in specifications() for folder in each.checks)
+
+
+def judging(kind: str) -> Specification:
+    """Return the specification that judges targets of this kind; LookupError without one."""
+    for each in specifications():
+        if kind in each.kinds:
+            return each
+    raise LookupError(f"no installed specification judges targets of kind {kind!r}")

@@ -1,0 +1,103 @@
+"""Discovery, as the engine knows it: proxies that are driven, endpoints that are running."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp_proxy_conformance.catalogue.specification import Specification
+
+if TYPE_CHECKING:
+    from mcp_proxy_conformance.catalogue.requirement import Profile
+    from mcp_proxy_conformance.run.request import Judged, RunRequest
+    from mcp_proxy_conformance.run.subject import Subject
+    from mcp_proxy_conformance.targets.adapter import Target
+
+OF_PROXIES, LIVE = "discovery+robustness", "discovery-live"
+"""The profiles by which a proxy that the suite drives, and a running endpoint, are judged."""
+
+
+def _target(request: RunRequest, scratch: Path) -> Target:
+    """Return the described target, its baseline read once to test it; an endpoint as one."""
+    from mcp_proxy_conformance.discovery.baseline.manifest import read  # noqa: PLC0415
+    from mcp_proxy_conformance.discovery.baseline.recorder import STAGE  # noqa: PLC0415
+    from mcp_proxy_conformance.discovery.live.endpoint import Endpoint  # noqa: PLC0415
+    from mcp_proxy_conformance.targets.adapter import Target  # noqa: PLC0415
+    from mcp_proxy_conformance.targets.description import BadTarget, Description  # noqa: PLC0415
+    from mcp_proxy_conformance.targets.kinds import target_of  # noqa: PLC0415
+
+    del scratch
+    if isinstance(request.subject, Endpoint):
+        from mcp_proxy_conformance.discovery.live.running_endpoint import (  # noqa: PLC0415
+            live_target,
+        )
+
+        if request.shard is not None:
+            raise BadTarget("an endpoint has one budget of requests; leave --shard out")
+        return live_target(request.subject)
+    target = request.subject
+    target = target_of(target) if isinstance(target, Description) else target
+    assert isinstance(target, Target)
+    target = replace(target, soak_s=request.soak_s or target.soak_s)
+    if request.baseline is None:
+        return target
+    read(request.baseline, stage=STAGE)
+    return replace(target, baseline=request.baseline.resolve())
+
+
+def _profile(target: Target) -> str:
+    """Return the profile of the target's kind; `mcpproxy` is judged by discovery alone."""
+    return {"mcpproxy": "discovery", "endpoint": LIVE}.get(target.kind, OF_PROXIES)
+
+
+def _subject(request: RunRequest, target: Target, chosen: Profile, scratch: Path) -> Subject:
+    """Return the proxy to drive, or the endpoint to ask."""
+    from mcp_proxy_conformance.catalogue.case import read_own  # noqa: PLC0415
+    from mcp_proxy_conformance.discovery.live.endpoint import Endpoint  # noqa: PLC0415
+
+    if isinstance(request.subject, Endpoint):
+        from mcp_proxy_conformance.discovery.live.running_endpoint import (  # noqa: PLC0415
+            RunningEndpoint,
+        )
+
+        return RunningEndpoint(request.subject, f"{chosen.id}@{chosen.version}")
+    from mcp_proxy_conformance.discovery.driven_proxy import DrivenProxy  # noqa: PLC0415
+
+    return DrivenProxy(
+        target,
+        request.out,
+        scratch,
+        clauses=frozenset(chosen.clauses),
+        confirm=request.confirm,
+        keep=request.keep,
+        again=request.confirm or not request.trial,
+        examples=request.examples,
+        seed=request.seed,
+        own=read_own(request.case) if request.case else (),
+    )
+
+
+def _named(environment: Mapping[str, str]) -> Judged | None:
+    """Return the endpoint that variables name, if any."""
+    from mcp_proxy_conformance.discovery.live.endpoint import in_environment  # noqa: PLC0415
+
+    return in_environment(environment)
+
+
+SPECIFICATION = Specification(
+    name="discovery",
+    root=Path(__file__).parent,
+    kinds=("reference", "mcpproxy", "command", "endpoint"),
+    folders={
+        "discovery": "checks",
+        "robustness": "hostile/checks",
+        "discovery-live": "live/checks",
+    },
+    target=_target,
+    profile=_profile,
+    subject=_subject,
+    named=_named,
+    plugin="mcp_proxy_conformance.discovery.fixtures",
+)

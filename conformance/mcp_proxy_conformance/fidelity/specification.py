@@ -1,0 +1,70 @@
+"""Fidelity, as the engine knows it: relays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp_proxy_conformance.catalogue.specification import Specification
+
+if TYPE_CHECKING:
+    from mcp_proxy_conformance.catalogue.requirement import Profile
+    from mcp_proxy_conformance.run.request import RunRequest
+    from mcp_proxy_conformance.run.subject import Subject
+    from mcp_proxy_conformance.targets.adapter import Target
+
+OF_RELAYS = "fidelity+integrity"
+"""The profile by which a relay is judged."""
+
+
+def _target(request: RunRequest, scratch: Path) -> Target:
+    """Return the described relay, with its cases, examples and seed."""
+    from mcp_proxy_conformance.catalogue.relay_case import read_own  # noqa: PLC0415
+    from mcp_proxy_conformance.targets.description import Description  # noqa: PLC0415
+    from mcp_proxy_conformance.targets.relay import (  # noqa: PLC0415
+        EXAMPLES,
+        RelayTarget,
+        relay_target,
+    )
+
+    del scratch
+    target = request.subject
+    if isinstance(target, Description):
+        ready = {} if target.ready_s is None else {"ready_s": target.ready_s}
+        target = relay_target(
+            target.command, target.relay, name=target.name, version=target.version,
+            upstreams=target.upstreams, **ready,
+        )  # fmt: skip
+    assert isinstance(target, RelayTarget)
+    values = EXAMPLES if request.examples is None else request.examples
+    own = read_own(request.case) if request.case else ()
+    return replace(target, examples=values, seed=request.seed, cases=own)
+
+
+def _profile(target: Target) -> str:
+    """Return the profile of every relay."""
+    del target
+    return OF_RELAYS
+
+
+def _subject(request: RunRequest, target: Target, chosen: Profile, scratch: Path) -> Subject:
+    """Return the relay to drive."""
+    from mcp_proxy_conformance.fidelity.driven_relay import DrivenRelay  # noqa: PLC0415
+    from mcp_proxy_conformance.targets.relay import RelayTarget  # noqa: PLC0415
+
+    del chosen
+    assert isinstance(target, RelayTarget)
+    confirm, keep = request.confirm, request.keep
+    return DrivenRelay(target, request.out, scratch, confirm=confirm, keep=keep)
+
+
+SPECIFICATION = Specification(
+    name="fidelity",
+    root=Path(__file__).parent,
+    kinds=("relay",),
+    folders={"fidelity": "checks", "integrity": "checks"},
+    target=_target,
+    profile=_profile,
+    subject=_subject,
+)

@@ -1,0 +1,49 @@
+"""Resilience, as the engine knows it: loaders of many servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp_proxy_conformance.catalogue.specification import Specification
+
+if TYPE_CHECKING:
+    from mcp_proxy_conformance.catalogue.requirement import Profile
+    from mcp_proxy_conformance.run.request import RunRequest
+    from mcp_proxy_conformance.run.subject import Subject
+    from mcp_proxy_conformance.targets.adapter import Target
+
+
+def _target(request: RunRequest, scratch: Path) -> Target:
+    """Return the loader, asked for what its description leaves out."""
+    from mcp_proxy_conformance.resilience.described_loader import loader_of  # noqa: PLC0415
+
+    return loader_of(request, scratch)
+
+
+def _profile(target: Target) -> str:
+    """Return the basic profile for a loader that lacks a capability that the whole one needs."""
+    from mcp_proxy_conformance.resilience.described_loader import profile_of  # noqa: PLC0415
+
+    return profile_of(target)
+
+
+def _subject(request: RunRequest, target: Target, chosen: Profile, scratch: Path) -> Subject:
+    """Return the loader to drive."""
+    from mcp_proxy_conformance.resilience.driven_loader import DrivenLoader  # noqa: PLC0415
+    from mcp_proxy_conformance.resilience.loader_target import LoaderTarget  # noqa: PLC0415
+
+    del chosen
+    assert isinstance(target, LoaderTarget)
+    return DrivenLoader(target, request.out, scratch, confirm=request.confirm)
+
+
+SPECIFICATION = Specification(
+    name="resilience",
+    root=Path(__file__).parent,
+    kinds=("loader",),
+    folders={"resilience": "checks", "resilience-basic": "checks"},
+    target=_target,
+    profile=_profile,
+    subject=_subject,
+)
