@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # types of members alone: this module imports nothing of what is above it
     from mcp_proxy_conformance.catalogue.requirement import Profile
@@ -19,6 +19,13 @@ GROUP = "mcp_proxy_conformance.specifications"
 """The group of entry points; each is a Specification."""
 
 
+class Command(NamedTuple):
+    """A command that is imported on use: its place as `module:name`, its sentence for help."""
+
+    place: str
+    sentence: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specification:
     """All that the engine knows of a specification; functions import what they need when called.
@@ -28,7 +35,8 @@ class Specification:
     request what is to be judged, `profile` names the profile for that if none is asked for, and
     `subject` drives it, its files in the folder that is given; each raises BadTarget, BadCase or
     LookupError for what cannot be used. `named` finds what variables of the environment name, if
-    anything. `plugin` is a pytest plugin with fixtures of its checks.
+    anything. `plugin` is a pytest plugin with fixtures of its checks. `runs` are the commands of
+    `run`, `commands` those beside it, by their names.
     """
 
     name: str
@@ -40,6 +48,8 @@ class Specification:
     subject: Callable[[RunRequest, Target, Profile, Path], Subject]
     named: Callable[[Mapping[str, str]], Judged | None] = lambda _: None
     plugin: str = ""
+    runs: Mapping[str, Command] = field(default_factory=dict)
+    commands: Mapping[str, Command] = field(default_factory=dict)
 
     @property
     def checks(self) -> tuple[Path, ...]:

@@ -9,10 +9,10 @@ from importlib.metadata import version
 
 import click
 
+from mcp_proxy_conformance.catalogue.specification import Command, specifications
 from mcp_proxy_conformance.cli.groups import Complaining
 
-COMMANDS = {
-    "baseline": "Record what a build answers by default, and compare builds.",
+SENTENCES = {
     "completion": "Print the completion script for a shell.",
     "deviations": "Create or validate a file of known failures.",
     "explain": "Explain a clause, a requirement, a case, or the adapter protocol.",
@@ -24,6 +24,12 @@ COMMANDS = {
     "run": "Judge a target: an MCP proxy, or a loader of MCP servers.",
     "selftest": "Test the checks on proxies that are known to be wrong or right.",
 }
+TAKEN = ("lint", "list")
+"""Commands whose function has an underscore at its end."""
+COMMANDS = {
+    name: Command(f"{__name__}.{name}:{name}{'_' * (name in TAKEN)}", sentence)
+    for name, sentence in SENTENCES.items()
+} | {name: own for each in specifications() for name, own in each.commands.items()}
 HELP = """
 \b
 Exit codes:

@@ -16,6 +16,7 @@ from typing import IO, Any, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
+from mcp_proxy_conformance.catalogue.specification import Command
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, INTERRUPTED
 from mcp_proxy_conformance.verdict.redaction import inert
 
@@ -23,14 +24,15 @@ from mcp_proxy_conformance.verdict.redaction import inert
 class LazyGroup(click.Group):
     """A group that imports a command only when it is used, so that --help is quick.
 
-    `lazily` maps each command's name to its sentence. A command `x` is the `x` of the module
-    `mcp_proxy_conformance.cli.x`, or `x_` if the name is taken.
+    `lazily` maps each command's name to its place and sentence.
     """
 
-    def __init__(self, *args: Any, lazily: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, lazily: Mapping[str, Command] | None = None, **kwargs: Any
+    ) -> None:
         """Make the group; `lazily` has the commands that are imported on use, none by default."""
         super().__init__(*args, **kwargs)
-        self.lazily: dict[str, str] = dict(lazily or {})
+        self.lazily: dict[str, Command] = dict(lazily or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all names, sorted, those that are not imported yet included."""
@@ -39,9 +41,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name, which is imported at first use; None without one."""
         if cmd_name in self.lazily and cmd_name not in self.commands:
-            module = import_module(f"mcp_proxy_conformance.cli.{cmd_name}")
-            command = vars(module).get(f"{cmd_name}_") or vars(module)[cmd_name]
-            self.add_command(command, cmd_name)
+            module, _, name = self.lazily[cmd_name].place.partition(":")
+            self.add_command(vars(import_module(module))[name], cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -58,7 +59,7 @@ class LazyGroup(click.Group):
     def _sentence(self, name: str) -> str:
         """Return a command's sentence for help pages, without importing the command."""
         if name in self.lazily:
-            return self.lazily[name]
+            return self.lazily[name].sentence
         return self.commands[name].get_short_help_str(100)
 
 

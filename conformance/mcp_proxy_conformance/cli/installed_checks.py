@@ -12,16 +12,11 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.cli.again import command_line
-from mcp_proxy_conformance.cli.options import DEFAULTS, target_meant, target_options
+from mcp_proxy_conformance.cli.options import target_meant, target_options
 from mcp_proxy_conformance.cli.printed_report import detail_of, print_report
 from mcp_proxy_conformance.cli.run_setup import alone_in, expect_part, known, processes_of, softened
 from mcp_proxy_conformance.cli.strays import reaped
-from mcp_proxy_conformance.discovery.live.endpoint import BadEndpoint, Endpoint
-from mcp_proxy_conformance.discovery.live.plan import plan
-from mcp_proxy_conformance.discovery.specification import LIVE
-from mcp_proxy_conformance.discovery.surface_names import cut
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.report.terminal import ending
 from mcp_proxy_conformance.run.invocation import collect_garbage_rarely, invoke, prepare
 from mcp_proxy_conformance.run.progress import Progress
 from mcp_proxy_conformance.run.request import RunRequest, Selection
@@ -29,11 +24,9 @@ from mcp_proxy_conformance.targets.description import BadTarget, describe
 from mcp_proxy_conformance.targets.environments import NotInstalled, installed
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
-from mcp_proxy_conformance.verdict.redaction import Redactor, first_line, inert
+from mcp_proxy_conformance.verdict.redaction import Redactor, first_line
 
-USAGE_ERROR, LONGEST = 4, 1200
-JUDGING_S = 8
-"""Seconds to judge the answers of an endpoint, after the last request."""
+USAGE_ERROR = 4
 
 
 def judge(kind: str | None, options: dict[str, Any]) -> int:
@@ -127,63 +120,3 @@ def selection_of(options: dict[str, Any]) -> Selection:
         quick=options["quick"],
         fail_fast=options["fail_fast"],
     )
-
-
-def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
-    """Print the plan for an endpoint, run its checks, print the outcome; return the exit code.
-
-    Options that are not in `options` have their defaults. Raises BadEndpoint or BadTarget.
-    """
-    options = DEFAULTS | {"profile": LIVE} | options
-    out = options["out"].resolve()
-    with alone_in(out), reaped():
-        return _judged_live(endpoint, options, out)
-
-
-def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
-    """Run the live checks with the report in `out`, print the outcome; return the exit code.
-
-    If no more than the presence of the feature was judged, only the reason is printed. Raises
-    BadEndpoint for another profile.
-    """
-    if options["profile"].partition("@")[0] != LIVE:
-        raise BadEndpoint(f"`run endpoint` judges by the profile {LIVE}; leave --profile out")
-    log = prepare(out, options["check"])
-    deviations = known(options["deviations"])
-    if isinstance(deviations, int):
-        return deviations
-    redactor = Redactor(endpoint.secrets)
-    detail = detail_of(options)
-    for line in plan(endpoint) if detail != "quiet" else ():
-        click.echo(redactor.text(inert(line)), err=True)
-    request = RunRequest(
-        subject=endpoint,
-        profile=options["profile"],
-        out=out,
-        selection=selection_of(options),
-        deviations=deviations,
-        within_s=endpoint.within_s + JUDGING_S,
-        command=command_line(click.get_current_context(), redactor.text),
-    )
-    with Progress(log, sys.stderr, redactor, detail) as progress:
-        code = invoke(request, plugins=[progress])
-    report = out / "report.json"
-    if code == USAGE_ERROR or not report.exists():
-        click.echo(progress.complaint(), err=True)
-        ended = {USAGE_ERROR: DECLARATION, int(pytest.ExitCode.INTERRUPTED): INTERRUPTED}
-        return ended.get(code, FAULT)
-    document = msgspec.json.decode(report.read_bytes(), type=Report)
-    if detail != "quiet":
-        used = document.timing["requests"]
-        click.echo(f"{used} of {endpoint.max_requests} requests were used", err=True)
-    code = softened(document, options["fail_on"])
-    if all(result.check == "presence" for result in document.results):
-        reason = cut(" ".join(inert(document.why).split()), LONGEST)
-        click.echo(
-            redactor.text(
-                reason if code == document.exit else f"{reason}; {ending(document, code)}"
-            )
-        )
-    else:
-        print_report(document, report, detail=detail, code=code, hidden=redactor.text)
-    return code

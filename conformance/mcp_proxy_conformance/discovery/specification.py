@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_proxy_conformance.catalogue.specification import Specification
+from mcp_proxy_conformance.catalogue.specification import Command, Specification
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.catalogue.requirement import Profile
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 OF_PROXIES, LIVE = "discovery+robustness", "discovery-live"
 """The profiles by which a proxy that the suite drives, and a running endpoint, are judged."""
+COMMANDS = "mcp_proxy_conformance.discovery.commands"
 
 
 def _target(request: RunRequest, scratch: Path) -> Target:
@@ -100,4 +101,18 @@ SPECIFICATION = Specification(
     subject=_subject,
     named=_named,
     plugin="mcp_proxy_conformance.discovery.fixtures",
+    runs={
+        "reference": Command(f"{COMMANDS}.run:reference", "Judge the bundled reference proxy."),
+        "mcpproxy": Command(f"{COMMANDS}.run:mcpproxy", "Judge the Go proxy mcpproxy-go."),
+        "command": Command(f"{COMMANDS}.run:command", "Judge any proxy through an adapter."),
+        "endpoint": Command(
+            f"{COMMANDS}.endpoint:endpoint", "Judge what a live endpoint says about locked tools."
+        ),
+    },
+    commands={
+        "baseline": Command(
+            f"{COMMANDS}.baseline:baseline",
+            "Record what a build answers by default, and compare builds.",
+        ),
+    },
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_proxy_conformance.catalogue.specification import Specification
+from mcp_proxy_conformance.catalogue.specification import Command, Specification
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.catalogue.requirement import Profile
@@ -67,4 +67,9 @@ SPECIFICATION = Specification(
     target=_target,
     profile=_profile,
     subject=_subject,
+    runs={
+        "relay": Command(
+            "mcp_proxy_conformance.fidelity.commands:relay", "Judge a relay of one MCP server."
+        ),
+    },
 )

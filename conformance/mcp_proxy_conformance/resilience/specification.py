@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_proxy_conformance.catalogue.specification import Specification
+from mcp_proxy_conformance.catalogue.specification import Command, Specification
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.catalogue.requirement import Profile
@@ -46,4 +46,10 @@ SPECIFICATION = Specification(
     target=_target,
     profile=_profile,
     subject=_subject,
+    runs={
+        "loader": Command(
+            "mcp_proxy_conformance.resilience.commands:loader",
+            "Judge a loader of many MCP servers.",
+        ),
+    },
 )

@@ -51,7 +51,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
         return 0
 
     monkeypatch.setattr(installed_checks, "judge", judge)
-    monkeypatch.setattr("mcp_proxy_conformance.cli.endpoint.judge_live", judge_live)
+    monkeypatch.setattr("mcp_proxy_conformance.discovery.commands.endpoint.judge_live", judge_live)
     return commands
 
 

@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.cli.baseline import baseline
 from mcp_proxy_conformance.discovery.baseline.body import (
     BadBody,
     Body,
@@ -25,6 +24,7 @@ from mcp_proxy_conformance.discovery.baseline.body import (
 from mcp_proxy_conformance.discovery.baseline.manifest import BadBaseline, Recording, read, write
 from mcp_proxy_conformance.discovery.baseline.recorder import STAGE
 from mcp_proxy_conformance.discovery.calibration import Exact
+from mcp_proxy_conformance.discovery.commands.baseline import baseline
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path, before: Recording) -> None:

@@ -1,0 +1,1 @@
+"""Commands of discovery: `run` of its kinds of targets, `baseline`."""
