@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mcp_proxy_conformance.selftest.document import in_front_of
-from mcp_proxy_conformance.selftest.gather import wire_trials
+from mcp_proxy_conformance.selftest.proof import proofs
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_mutants.proxy.mutants import mutants
@@ -33,10 +33,11 @@ def main(fault: str, document: str, *chosen: str) -> None:
 
     Write the selftest's result as JSON to the file `document`.
     """
-    wanted = [trial for trial in wire_trials() if trial.changed.id in chosen]
+    own = proofs()["discovery"]
+    wanted = [trial for trial in own.in_front if trial.changed.id in chosen]
     with tempfile.TemporaryDirectory() as folder:
         result = in_front_of(
-            lambda: bent(fault), wanted, Path(folder), lambda *_: None, full=False, jobs=2
+            lambda: bent(fault), own, wanted, Path(folder), lambda *_: None, full=False, jobs=2
         )
     Path(document).write_text(json.dumps(result), encoding="utf-8")
 

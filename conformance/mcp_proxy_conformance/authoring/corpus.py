@@ -26,8 +26,8 @@ from mcp_proxy_conformance.catalogue.index import checks_of
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, Profile
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.catalogue.sentence import Sentence, places
+from mcp_proxy_conformance.catalogue.specification import specifications
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.selftest.gather import JUDGING
 from mcp_proxy_conformance.selftest.shipped import Shipped, shipped_with
 
 Key = tuple[str, str, Place]
@@ -109,7 +109,12 @@ class Corpus:
         """
         return shipped_with(
             clauses=self.catalogue.clauses,
-            proven=tuple(self.newest[name] for name in JUDGING if name in self.newest),
+            proven=tuple(
+                self.newest[name]
+                for each in specifications()
+                for name in each.proven
+                if name in self.newest
+            ),
             profiles=self.profiles,
             interpretations=tuple(
                 row for register in self.values(INTERPRETATIONS) for row in register.rows

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # types of members alone: this module imports nothing of what
     from mcp_proxy_conformance.catalogue.requirement import Profile
     from mcp_proxy_conformance.run.request import Judged, RunRequest
     from mcp_proxy_conformance.run.subject import Subject
+    from mcp_proxy_conformance.selftest.proof import Proof
     from mcp_proxy_conformance.targets.adapter import Target
 
 GROUP = "mcp_proxy_conformance.specifications"
@@ -36,7 +37,8 @@ class Specification:
     `subject` drives it, its files in the folder that is given; each raises BadTarget, BadCase or
     LookupError for what cannot be used. `named` finds what variables of the environment name, if
     anything. `plugin` is a pytest plugin with fixtures of its checks. `runs` are the commands of
-    `run`, `commands` those beside it, by their names.
+    `run`, `commands` those beside it, by their names. `proof` is what the selftest tries; each
+    clause of the profiles `proven` needs mutants, and a check has `check_s` seconds in a trial.
     """
 
     name: str
@@ -50,6 +52,9 @@ class Specification:
     plugin: str = ""
     runs: Mapping[str, Command] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
+    proof: Callable[[], Proof] | None = None
+    proven: tuple[str, ...] = ()
+    check_s: int = 120
 
     @property
     def checks(self) -> tuple[Path, ...]:

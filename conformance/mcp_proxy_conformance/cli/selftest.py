@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from mcp_proxy_conformance.catalogue.requirement import unknown
+from mcp_proxy_conformance.catalogue.specification import judging
 from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
 from mcp_proxy_conformance.report.selftest import lines
@@ -94,12 +95,14 @@ def selftest(
     if why := lacking("the selftest"):
         click.echo(why, err=True)
         sys.exit(DECLARATION)
-    from mcp_proxy_conformance.selftest import document, gather, order, recordings, unchanged_target  # noqa: PLC0415
+    from mcp_proxy_conformance.selftest import document, gather, order, unchanged_target  # noqa: PLC0415
+    from mcp_proxy_conformance.selftest.proof import proofs  # noqa: PLC0415
     from mcp_proxy_conformance.selftest.warm_up import warm  # noqa: PLC0415
 
     options["command"] = command or None
     described = _described(kind, options)
-    everything = gather.trials() if described is None else gather.wire_trials()
+    own = proofs()[judging(described.kind).name] if described is not None else None
+    everything = gather.trials() if own is None else own.in_front
     number, parts = _part(part)
     _refuse_unknown(only, everything, tuple(order.WAYS) if described is None else ("unchanged",))
     wanted = [trial for trial in everything if trial.changed.id in only]
@@ -108,7 +111,7 @@ def selftest(
     began = time.monotonic()
     warm(reference=described is None)
     try:
-        if described is None:
+        if described is None or own is None:
             result = document.on_the_reference(
                 wanted,
                 folder,
@@ -120,9 +123,9 @@ def selftest(
             )
         else:
             result = document.in_front_of(
-                lambda: target_of(described), wanted, folder, _progress, full=full, jobs=jobs
+                lambda: target_of(described), own, wanted, folder, _progress, full=full, jobs=jobs
             )
-    except (unchanged_target.NotTried, recordings.NotRecorded) as error:
+    except unchanged_target.NotTried as error:
         click.echo(str(error), err=True)
         sys.exit(BROKEN)
     except KeyboardInterrupt:

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.catalogue.requirement import Profile
     from mcp_proxy_conformance.run.request import Judged, RunRequest
     from mcp_proxy_conformance.run.subject import Subject
+    from mcp_proxy_conformance.selftest.proof import Proof
     from mcp_proxy_conformance.targets.adapter import Target
 
 OF_PROXIES, LIVE = "discovery+robustness", "discovery-live"
 """The profiles by which a proxy that the suite drives, and a running endpoint, are judged."""
+PROVEN = ("discovery", "robustness")
+"""The profiles each of whose clauses needs mutants."""
 COMMANDS = "mcp_proxy_conformance.discovery.commands"
 
 
@@ -87,6 +90,13 @@ def _named(environment: Mapping[str, str]) -> Judged | None:
     return in_environment(environment)
 
 
+def _proof() -> Proof:
+    """Return what the selftest tries."""
+    from mcp_proxy_conformance.discovery.selftest.proof import proof  # noqa: PLC0415
+
+    return proof()
+
+
 SPECIFICATION = Specification(
     name="discovery",
     root=Path(__file__).parent,
@@ -99,6 +109,9 @@ SPECIFICATION = Specification(
     target=_target,
     profile=_profile,
     subject=_subject,
+    proof=_proof,
+    proven=PROVEN,
+    check_s=30,
     named=_named,
     plugin="mcp_proxy_conformance.discovery.fixtures",
     runs={

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.catalogue.requirement import Profile
     from mcp_proxy_conformance.run.request import RunRequest
     from mcp_proxy_conformance.run.subject import Subject
+    from mcp_proxy_conformance.selftest.proof import Proof
     from mcp_proxy_conformance.targets.adapter import Target
 
 OF_RELAYS = "fidelity+integrity"
@@ -59,6 +60,13 @@ def _subject(request: RunRequest, target: Target, chosen: Profile, scratch: Path
     return DrivenRelay(target, request.out, scratch, confirm=confirm, keep=keep)
 
 
+def _proof() -> Proof:
+    """Return what the selftest tries."""
+    from mcp_proxy_conformance.fidelity.proof import proof  # noqa: PLC0415
+
+    return proof()
+
+
 SPECIFICATION = Specification(
     name="fidelity",
     root=Path(__file__).parent,
@@ -67,6 +75,8 @@ SPECIFICATION = Specification(
     target=_target,
     profile=_profile,
     subject=_subject,
+    proof=_proof,
+    proven=("fidelity", "integrity"),
     runs={
         "relay": Command(
             "mcp_proxy_conformance.fidelity.commands:relay", "Judge a relay of one MCP server."

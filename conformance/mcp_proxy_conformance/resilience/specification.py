@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.catalogue.requirement import Profile
     from mcp_proxy_conformance.run.request import RunRequest
     from mcp_proxy_conformance.run.subject import Subject
+    from mcp_proxy_conformance.selftest.proof import Proof
     from mcp_proxy_conformance.targets.adapter import Target
 
 
@@ -38,6 +39,13 @@ def _subject(request: RunRequest, target: Target, chosen: Profile, scratch: Path
     return DrivenLoader(target, request.out, scratch, confirm=request.confirm)
 
 
+def _proof() -> Proof:
+    """Return what the selftest tries."""
+    from mcp_proxy_conformance.resilience.proof import proof  # noqa: PLC0415
+
+    return proof()
+
+
 SPECIFICATION = Specification(
     name="resilience",
     root=Path(__file__).parent,
@@ -46,6 +54,8 @@ SPECIFICATION = Specification(
     target=_target,
     profile=_profile,
     subject=_subject,
+    proof=_proof,
+    proven=("resilience",),
     runs={
         "loader": Command(
             "mcp_proxy_conformance.resilience.commands:loader",

@@ -11,9 +11,9 @@ import msgspec
 from mcp_proxy_conformance.catalogue.index import Check
 from mcp_proxy_conformance.selftest import gather, matrix, order
 from mcp_proxy_conformance.selftest.matrix import Trial
-from mcp_proxy_conformance.selftest.recordings import with_recordings
+from mcp_proxy_conformance.selftest.proof import Proof, proofs
 from mcp_proxy_conformance.selftest.row import MatrixRow
-from mcp_proxy_conformance.selftest.unchanged_target import Standing, standing
+from mcp_proxy_conformance.selftest.unchanged_target import NotTried, Standing, standing
 from mcp_proxy_conformance.targets.adapter import Target
 
 FORMAT = "mcp-proxy-conformance-selftest/1"
@@ -39,17 +39,20 @@ def on_the_reference(
     """
     total = len(wanted) + len(orders)
     skipped, rest = gather.set_aside_optional(wanted)
-    rest = with_recordings(rest, folder)
+    for proof in proofs().values():
+        rest = proof.prepared(rest, folder)
     rows = list(_reported(iter(skipped), total, on_row))
     tried = matrix.rows(rest, folder, full=full, at_once=jobs)
     rows += _reported(tried, total, on_row, after=len(rows))
-    ordered = order.rows(orders, alone, folder, at_once=jobs)
+    make = next(proof.unchanged for proof in proofs().values() if proof.unchanged is not None)
+    ordered = order.rows(orders, alone, make, folder, at_once=jobs)
     rows += _reported(iter(ordered), total, on_row, after=len(rows))
     return of_rows(rows, full=full)
 
 
 def in_front_of(
     make: Callable[[], Target],
+    proof: Proof,
     wanted: Sequence[Trial],
     folder: Path,
     on_row: OnRow,
@@ -59,11 +62,15 @@ def in_front_of(
 ) -> Document:
     """Try a user's target, then wire mutants in front of it, `jobs` at a time; return the document.
 
-    `make` makes a fresh target. A mutant of whose clauses no check passes on the unchanged target
-    is not run, and its row says so. With `full` all checks are tried on each mutant, else those of
-    its clauses. Raises NotTried if the unchanged target could not be tried.
+    `make` makes a fresh target, `proof` is that of its specification. A mutant of whose clauses no
+    check passes on the unchanged target is not run, and its row says so. With `full` all checks are
+    tried on each mutant, else those of its clauses. Raises NotTried if the unchanged target could
+    not be tried.
     """
-    base = standing(make, folder)
+    through = proof.through
+    if through is None or through.before is None:
+        raise NotTried("no mutants can be put in front of a target of this kind")
+    base = standing(make, through.before, through.profile, folder)
     unseeable, trials = gather.in_front_of(base, wanted)
     unseeable = [base.row, *unseeable]
     rows = list(_reported(iter(unseeable), len(wanted) + 1, on_row))

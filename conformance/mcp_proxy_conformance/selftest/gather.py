@@ -4,81 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from mcp_proxy_conformance.catalogue.index import Check, checks_in
-from mcp_proxy_conformance.catalogue.requirement import (
-    catalogue,
-    profile,
-)
-from mcp_proxy_conformance.discovery.specification import OF_PROXIES
-from mcp_proxy_conformance.discovery.specification import SPECIFICATION as DISCOVERY
-from mcp_proxy_conformance.fidelity.specification import OF_RELAYS
-from mcp_proxy_conformance.selftest.controls import CONTROLS
-from mcp_proxy_conformance.selftest.loader_controls import LOADER_CONTROLS
+from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.catalogue.specification import specifications
 from mcp_proxy_conformance.selftest.matrix import Trial, row_of
-from mcp_proxy_conformance.selftest.removal import REMOVALS
-from mcp_proxy_conformance.selftest.row import NEEDS, Kind, MatrixRow
+from mcp_proxy_conformance.selftest.proof import proofs
+from mcp_proxy_conformance.selftest.row import NEEDS, MatrixRow
 from mcp_proxy_conformance.selftest.unchanged_target import Standing
-from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
 
-JUDGING = ("discovery", "robustness", "resilience", "fidelity", "integrity")
 COUNTEREXAMPLES = ("fault", "wire")
 
 
 def trials() -> list[Trial]:
-    """Return all trials of the reference, in order: mutants, then variants, then controls.
+    """Return all trials of the references, in order: mutants, then variants, then controls.
 
-    Mutants and variants are those of proxies, loaders and relays, with the mutants of the wire
-    after those of proxies; controls are of proxies and loaders. Mutants of relays that break only
-    untested clauses are left out.
+    Mutants that are for an untested clause are left out.
     """
-    from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
-    from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
-    from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415
-    from mcp_proxy_mutants.proxy.variants import variants  # noqa: PLC0415
-    from mcp_proxy_mutants.relay.mutants import relay_mutants  # noqa: PLC0415
-    from mcp_proxy_mutants.relay.variants import relay_variants  # noqa: PLC0415
-
-    mutant_trials = [_counterexample("fault", mutant) for mutant in mutants()]
-    mutant_trials += wire_trials()
-    mutant_trials += [_counterexample("fault", mutant) for mutant in load_mutants()]
-    mutant_trials += [
-        replace(_counterexample("fault", mutant), profile=OF_RELAYS)
-        for mutant in relay_mutants()
-        if catalogue().clause(mutant.breaks[0]).untested is None
+    every = proofs().values()
+    first = {each.name: each.proven[0] for each in specifications() if each.proven}
+    mutants = [
+        trial
+        for proof in every
+        for trial in proof.mutants
+        if catalogue().clause(trial.clauses[0]).untested is None
     ]
-    mutant_trials += [
-        Trial(kind="variant", changed=variant, clauses=variant.takes, profile=OF_PROXIES)
-        for variant in variants()
+    controls = [
+        Trial(kind="control", changed=item, make=item.target, profile=item.profile or first[name])
+        for name, proof in proofs().items()
+        for item in proof.controls
     ]
-    mutant_trials += [
-        Trial(kind="variant", changed=variant, clauses=variant.takes, profile=variant.profile)
-        for variant in load_variants()
-    ]
-    mutant_trials += [
-        Trial(kind="variant", changed=variant, clauses=variant.takes, profile=OF_RELAYS)
-        for variant in relay_variants()
-    ]
-    controls = (*CONTROLS, *LOADER_CONTROLS, *REMOVALS)
-    return mutant_trials + [
-        Trial(kind="control", changed=item, profile=item.profile) for item in controls
-    ]
-
-
-def wire_trials() -> list[Trial]:
-    """Return the trials of the mutants that can be put in front of any target."""
-    return [_counterexample("wire", mutant) for mutant in WIRE_FAULTS]
-
-
-def _counterexample(kind: Kind, changed: Any) -> Trial:
-    """Return the trial of a mutant by the first profile of JUDGING with the clause that it proves.
-
-    If none has it, it is judged by `discovery`.
-    """
-    proven = changed.breaks[0]
-    own = next((name for name in JUDGING if proven in profile(name).clauses), JUDGING[0])
-    return Trial(kind=kind, changed=changed, clauses=changed.breaks, profile=own)
+    return [*mutants, *(trial for proof in every for trial in proof.variants), *controls]
 
 
 def in_front_of(base: Standing, wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:
@@ -102,8 +58,12 @@ def part_of(wanted: Sequence[Trial], number: int, parts: int) -> list[Trial]:
 
 
 def alone_in_part(number: int, parts: int) -> list[Check]:
-    """Return the discovery checks that part `number`, from 1, of `parts` runs alone."""
-    return list(checks_in(DISCOVERY.checks[0])[number - 1 :: parts])
+    """Return the checks that part `number`, from 1, of `parts` runs alone.
+
+    They are those of the first folder of each specification whose checks share targets.
+    """
+    shared = [each for each in specifications() if proofs()[each.name].unchanged is not None]
+    return [check for each in shared for check in checks_in(each.checks[0])][number - 1 :: parts]
 
 
 def set_aside_optional(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:

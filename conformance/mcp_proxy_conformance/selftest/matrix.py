@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from mcp_proxy_conformance.catalogue.index import checks
-from mcp_proxy_conformance.catalogue.requirement import profile
-from mcp_proxy_conformance.catalogue.specification import judging
-from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.request import Selection
-from mcp_proxy_conformance.selftest.controls import Control
 from mcp_proxy_conformance.selftest.forked_jobs import JobOutcome, forked
-from mcp_proxy_conformance.selftest.rewriting_server import WireFault, rewriting
 from mcp_proxy_conformance.selftest.row import Cell, Kind, MatrixRow, Source
 from mcp_proxy_conformance.selftest.trial import EVERY, LONG_S, Verdicts, trial, tried
 from mcp_proxy_conformance.selftest.unchanged_target import CHECK_S, Standing
 from mcp_proxy_conformance.selftest.wording import is_plain
 from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_conformance.targets.relay import OF_ANOTHER, OF_ONE, RelayFacts, relay_target
 from mcp_proxy_conformance.verdict.outcome import BROKEN, FAULT
 from mcp_proxy_conformance.verdict.redaction import first_line
 
-SETTLE_S = 0.1
 LIMIT_S = 900.0
 """Seconds that a trial may take; a variant whose every operation is 3 s late needs the most."""
-HURRY = 0.4
-"""Share of the time that a load may take: a mutant that never ends must not cost all of it."""
 SOAK_S = 1.5
 """Seconds that stages are kept running for the clauses that ask for it."""
 BAD = ("fail", "inconclusive", "error")
@@ -42,66 +29,30 @@ BAD = ("fail", "inconclusive", "error")
 class Trial:
     """One changed target to try: a mutant, variant or control.
 
-    `profile` is the one that judges it; `base` is the target behind a mutant of the wire, None for
-    the reference; `baseline` is the folder of the recording that its clauses ask for, if any does.
+    `make` makes it as a target, `profile` is the one that judges it. `before` puts a mutant of the
+    wire before any target, and `base` is the user's target that it is tried before. `of_messages`:
+    its findings may hold whole messages.
     """
 
     kind: Kind
     changed: Any
-    profile: str = "discovery"
+    make: Callable[[], Target]
+    profile: str
     clauses: tuple[str, ...] = ()
+    before: Callable[[Target], Target] | None = None
     base: Standing | None = None
-    baseline: Path | None = None
+    of_messages: bool = False
 
     @property
     def proves(self) -> frozenset[str]:
         """The clause that a mutant must be convicted of, its first; behind a user's target any."""
         return frozenset(self.clauses if self.base is not None else self.clauses[:1])
 
-    @property
-    def loads(self) -> bool:
-        """Whether the changed target is a loader, not a proxy."""
-        return self._is_of("loader")
-
-    @property
-    def relays(self) -> bool:
-        """Whether the changed target is a relay, not a proxy."""
-        return self._is_of("relay")
-
-    def _is_of(self, kind: str) -> bool:
-        return judging(kind).folders.keys() >= {*profile(self.profile).ids}
-
     def target(self) -> Target:
-        """Return the changed target, made in the process that calls this.
-
-        A wire mutant is put in front of its base, else the reference. A mutant of a loader
-        has 0.4 of the usual time for a load; a variant has its own surface, pins and
-        capabilities. A relay is a program of its own.
-        """
-        if isinstance(self.changed, Control):
-            return self.changed.target()
-        if isinstance(self.changed, WireFault):
-            own = self.base.make if self.base is not None else reference
-            return rewriting(own(), self.changed)
-        if self.relays:
-            return _relay(self.changed)
-        lacks = self.changed.lacks if self.kind == "variant" else ()
-        if self.loads:
-            return embedded_target(
-                self.changed,
-                lacks,
-                patience=HURRY if self.kind == "fault" else 1.0,
-                tool_prefix=self.changed.tool_prefix,
-                timeout_signatures=self.changed.signatures,
-            )
-        if self.kind != "variant":
-            return embedded(self.changed, settle_s=SETTLE_S, baseline=self.baseline)
-        made = embedded(self.changed, settle_s=self.changed.settle_s)
-        capabilities = made.capabilities.difference(lacks)
-        members = msgspec.structs.replace(made.surface.members, note=self.changed.note_member)
-        surface = msgspec.structs.replace(made.surface, members=members)
-        pins = _pins(self.changed)
-        return replace(made, capabilities=capabilities, pins=pins, surface=surface)
+        """Return the changed target, made in the process that calls this."""
+        if self.base is not None and self.before is not None:
+            return self.before(self.base.make())
+        return self.make()
 
     def tried(self, place: Path, selection: Selection = EVERY, *, narrow: bool = False) -> Verdicts:
         """Run the selected checks on the target, with its reports in `place`; return the verdicts.
@@ -191,7 +142,7 @@ def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
     It is `badly worded` instead if the reason of any failure shows Python code.
     """
     reasons = [result["reason"] for result in verdicts.failed()]
-    odd = next((r for r in reasons if not is_plain(r, of_messages=trial.relays)), "")
+    odd = next((r for r in reasons if not is_plain(r, of_messages=trial.of_messages)), "")
     cell: Cell = "badly worded" if odd else "killed"
     row = row_of(trial, cell, by=by, reason=odd)
     return replace(row, convicted=verdicts.convicted(), sources=_sources(by))
@@ -272,26 +223,3 @@ def row_of(
         convicted=verdicts.convicted() if verdicts is not None else (),
         reason=reason,
     )
-
-
-def reference() -> Target:
-    """Return the unchanged reference as a target in this process."""
-    from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415
-
-    return embedded(Changed(id="unchanged", text="The unchanged reference."), settle_s=SETTLE_S)
-
-
-def _relay(changed: Any) -> Target:
-    """Return a changed relay as a target: the program that serves mutants by their ids."""
-    command = [sys.executable, "-m", "mcp_proxy_mutants.relay", *OF_ONE]
-    facts = {"several": [*command, *OF_ANOTHER, changed.id], **changed.facts}
-    return relay_target([*command, changed.id], msgspec.convert(facts, RelayFacts))
-
-
-def _pins(declared: Any) -> dict[str, frozenset[str]]:
-    """Map each remediation text that a variant pins to all the statuses for which it gives it."""
-    remediation = declared.change.get("remediation", {})
-    return {
-        text: frozenset({status, *(word for word, own in remediation.items() if own == text)})
-        for text, status in declared.pins.items()
-    }

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.index import Check
 from mcp_proxy_conformance.run.request import RunRequest, Selection
 from mcp_proxy_conformance.selftest.forked_jobs import forked
-from mcp_proxy_conformance.selftest.matrix import LIMIT_S, reference
+from mcp_proxy_conformance.selftest.matrix import LIMIT_S
 from mcp_proxy_conformance.selftest.row import MatrixRow
 from mcp_proxy_conformance.selftest.trial import Verdicts, trial, tried
+from mcp_proxy_conformance.targets.adapter import Target
 
 BACKWARDS, ALONE = "order-backwards", "order-alone"
 WAYS = {
@@ -24,8 +25,12 @@ CaseVerdicts = dict[tuple[str, str | None], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One run of checks on the unchanged reference: all in the order `way`, or one check alone."""
+    """One run of checks on the unchanged reference: all in the order `way`, or one check alone.
 
+    `make` makes the reference.
+    """
+
+    make: Callable[[], Target]
     way: str = ""
     check: Check | None = None
 
@@ -35,25 +40,30 @@ class Turn:
         One alone is selected by its name, and the run is narrowed to the clauses that it cites.
         """
         if self.check is None:
-            return trial(reference(), Selection(backwards=self.way == BACKWARDS))
+            return trial(self.make(), Selection(backwards=self.way == BACKWARDS))
         cited = frozenset(self.check.clauses)
-        return trial(reference(), Selection(clauses=cited, alone=self.check.name))
+        return trial(self.make(), Selection(clauses=cited, alone=self.check.name))
 
 
 def rows(
-    ways: Iterable[str], alone: Sequence[Check], folder: Path, *, at_once: int
+    ways: Iterable[str],
+    alone: Sequence[Check],
+    make: Callable[[], Target],
+    folder: Path,
+    *,
+    at_once: int,
 ) -> list[MatrixRow]:
     """Run the checks in each of these ways and once in usual order; return a row for each way.
 
     `ways` are keys of WAYS; without any, nothing runs. `alone` are the checks for ALONE, each in a
-    run of its own. A row is `misbehaved` if verdicts differ from those in the usual order. Each
-    run has a forked process, `at_once` at a time, its report in `folder`.
+    run of its own; `make` makes the reference. A row is `misbehaved` if verdicts differ from those
+    in the usual order. Each run has a forked process, `at_once` at a time, its report in `folder`.
     """
     wanted = [way for way in WAYS if way in set(ways)]
     if not wanted:
         return []
-    turns = [Turn(), *(Turn(way=way) for way in wanted if way != ALONE)]
-    turns += [Turn(way=ALONE, check=check) for check in alone if ALONE in wanted]
+    turns = [Turn(make=make), *(Turn(make=make, way=way) for way in wanted if way != ALONE)]
+    turns += [Turn(make=make, way=ALONE, check=check) for check in alone if ALONE in wanted]
     names = {check.name for check in alone}
     by_way: dict[str, CaseVerdicts] = {}
     seconds: dict[str, float] = {}

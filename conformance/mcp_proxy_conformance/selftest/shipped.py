@@ -18,8 +18,8 @@ from mcp_proxy_conformance.catalogue.requirement import (
     profile,
     versions,
 )
-from mcp_proxy_conformance.selftest.gather import JUDGING
-from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
+from mcp_proxy_conformance.catalogue.specification import specifications
+from mcp_proxy_conformance.selftest.proof import proofs
 
 TWICE = 2
 
@@ -80,11 +80,11 @@ class Shipped:
 def shipped() -> Shipped:
     """Return the installed catalogue with its checks, cases, mutants and variants.
 
-    The clauses of the newest versions of the profiles in JUDGING need mutants.
+    The clauses of the newest versions that specifications name as proven need mutants.
     """
     return shipped_with(
         clauses=catalogue().clauses,
-        proven=tuple(map(profile, JUDGING)),
+        proven=tuple(profile(name) for each in specifications() for name in each.proven),
         profiles=versions(),
         interpretations=interpretations(),
         checks=checks(),
@@ -94,16 +94,10 @@ def shipped() -> Shipped:
 
 def shipped_with(**data: Any) -> Shipped:
     """Return a Shipped of these members, with all mutants and variants of the installed package."""
-    from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415
-    from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
-    from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415
-    from mcp_proxy_mutants.proxy.variants import variants  # noqa: PLC0415
-    from mcp_proxy_mutants.relay.mutants import relay_mutants  # noqa: PLC0415
-    from mcp_proxy_mutants.relay.variants import relay_variants  # noqa: PLC0415
-
+    every = proofs().values()
     return Shipped(
-        counterexamples=(*mutants(), *WIRE_FAULTS, *load_mutants(), *relay_mutants()),
-        variants=(*variants(), *load_variants(), *relay_variants()),
+        counterexamples=[trial.changed for proof in every for trial in proof.mutants],
+        variants=[trial.changed for proof in every for trial in proof.variants],
         **data,
     )
 

@@ -10,17 +10,15 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.index import checks_in
 from mcp_proxy_conformance.catalogue.requirement import profile
-from mcp_proxy_conformance.resilience.loader_target import LoaderTarget
+from mcp_proxy_conformance.catalogue.specification import judging
 from mcp_proxy_conformance.run.invocation import invoke, prepare
 from mcp_proxy_conformance.run.request import RunRequest, Selection
 from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.targets.relay import RelayTarget
 
 EVERY = Selection()
 """All checks of the profile, in their order."""
-SHORT_S, LONG_S = 30, 120
-"""Seconds that one check may take in front of the reference; loads and relays wait for silent
-servers, and a variant need not be quick."""
+LONG_S = 120
+"""Seconds that one check may take of a variant, which need not be quick."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,17 +63,19 @@ def trial(
     target: Target,
     selection: Selection = EVERY,
     *,
-    profile: str = "discovery",
+    profile: str | None = None,
     confirm: bool = False,
     examples: int | None = None,
 ) -> RunRequest:
     """Return the run request that tries a target; failures are not confirmed unless `confirm`.
 
-    `examples`: how many worlds, loads or values are generated for laws; None is none for a proxy,
-    whose fixed worlds are tried, and the default for a loader or relay.
+    Without a profile it is the first that is proven of the target's specification.
+
+    `examples`: how many worlds, loads or values are generated for laws; None is the target's own
+    number, which is none for a proxy, whose fixed worlds are tried.
     """
-    if examples is None and not isinstance(target, (LoaderTarget, RelayTarget)):
-        examples = 0
+    profile = profile or judging(target.kind).proven[0]
+    examples = target.examples if examples is None else examples
     return RunRequest(
         subject=target,
         profile=profile,
@@ -90,9 +90,9 @@ def tried(request: RunRequest, out: Path, *, check_s: int | None = None) -> Verd
     """Run a trial's request in this process, without output, and return its verdicts.
 
     The report stays in the folder `out`; FileNotFoundError if the run wrote none. `check_s`:
-    seconds that one check may take; None is 30 for a proxy, 120 for a loader or relay.
+    seconds that one check may take; None is the number of the target's specification.
     """
-    usual = LONG_S if isinstance(request.subject, (LoaderTarget, RelayTarget)) else SHORT_S
+    usual = judging(request.subject.kind).check_s
     request = replace(request, out=out)
     prepare(out)
     invoke(request, check_s=check_s or usual, files=_files(request), silent=True)

@@ -6,17 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_proxy_conformance.discovery.specification import OF_PROXIES
-from mcp_proxy_conformance.selftest.exchange import WireFault
 from mcp_proxy_conformance.selftest.forked_jobs import forked
-from mcp_proxy_conformance.selftest.rewriting_server import rewriting
 from mcp_proxy_conformance.selftest.row import Cell, MatrixRow
 from mcp_proxy_conformance.selftest.trial import Verdicts, trial, tried
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.verdict.redaction import first_line
 from mcp_proxy_conformance.verdict.result import WORST_FIRST
 
-UNCHANGED = WireFault(id="unchanged", text="The unchanged target.", breaks=())
+UNCHANGED = "unchanged"
 WHOLE_S = 1800.0
 CHECK_S = 180
 CELLS: dict[int, Cell] = {0: "acquitted", 1: "violated"}
@@ -51,9 +48,9 @@ class Standing:
         """
         failed = dict.fromkeys(result["check"] for result in self.verdicts.failed())
         return MatrixRow(
-            id=UNCHANGED.id,
+            id=UNCHANGED,
             kind="target",
-            text=UNCHANGED.text,
+            text="The unchanged target.",
             clauses=(),
             cell=CELLS.get(self.verdicts.exit, "incomplete"),
             by=tuple(failed),
@@ -114,17 +111,18 @@ class Standing:
                 yield f"{name}, {result['verdict']}: {reason}"
 
 
-def standing(make: Callable[[], Target], folder: Path) -> Standing:
-    """Run all checks for proxies on the target behind a server that changes nothing.
+def standing(
+    make: Callable[[], Target], through: Callable[[Target], Target], profile: str, folder: Path
+) -> Standing:
+    """Run all checks of a profile on the target behind a server that changes nothing.
 
     Return its Standing; raises NotTried if the run failed or did not end in time.
     """
 
-    def work(through: WireFault) -> Verdicts:
-        """Run the checks for proxies on the target behind this wire mutant; return the verdicts."""
-        target = rewriting(make(), through)
-        request = trial(target, profile=OF_PROXIES, confirm=True)
-        return tried(request, folder / through.id, check_s=CHECK_S)
+    def work(name: str) -> Verdicts:
+        """Run the checks, the report in a folder of that name; return the verdicts."""
+        request = trial(through(make()), profile=profile, confirm=True)
+        return tried(request, folder / name, check_s=CHECK_S)
 
     (outcome,) = forked(work, [UNCHANGED], folder, at_once=1, limit_s=WHOLE_S)
     if outcome.value is None:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.index import checks
 from mcp_proxy_conformance.catalogue.specification import judging, specifications
-from mcp_proxy_conformance.catalogue.surface import STATUSES
-from mcp_proxy_conformance.discovery.remediation import judge
 from mcp_proxy_conformance.run.invocation import collect
+from mcp_proxy_conformance.selftest.proof import proofs
 
 LATE = (
     "deepdiff",
@@ -41,9 +40,8 @@ def warm(*, reference: bool) -> None:
         if importlib.util.find_spec(name.partition(".")[0]) is not None:
             importlib.import_module(name)
     checks()
-    for status in STATUSES:
-        for other in STATUSES:
-            judge(f"Ask the user to review it: {other}.", status)
+    for proof in proofs().values():
+        proof.warm()
     wanted = specifications() if reference else (judging("reference"),)
     _collect([folder for each in wanted for folder in each.checks])
 

@@ -180,7 +180,8 @@ class Target:
     stages are kept running for FR-001.endures, `baseline` the folder of a recording for
     SC-001.baseline and related clauses. `file` is the target file. Without a `name` or `version` of
     its own, a target has those that its handshake gives. `may_lie_in_memory`: its folder need not
-    be on a disk. `lag` is that of its operations, as seen so far in this process.
+    be on a disk. `lag` is that of its operations, as seen so far in this process. `examples` is how
+    many a trial of it generates.
     """
 
     kind: str
@@ -204,6 +205,7 @@ class Target:
     may_lie_in_memory: bool = False
     command: tuple[str, ...] = ()
     lag: Lag = field(default_factory=Lag)
+    examples: int = 0
 
     @property
     def declared(self) -> Mapping[str, Any]:

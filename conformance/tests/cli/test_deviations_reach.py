@@ -11,8 +11,12 @@ from typing import Any
 import pytest
 from known_failures import FLAG, QUERY, command, reported, write
 
+from mcp_proxy_conformance.discovery.selftest.live_trial import (
+    endpoint_of,
+    started_with_locks,
+    tried_live,
+)
 from mcp_proxy_conformance.run.request import Selection
-from mcp_proxy_conformance.selftest.live_trial import endpoint_of, started_with_locks, tried_live
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.deviations.deviation import FILE

@@ -12,6 +12,7 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.interpretation import interpretations
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
+from mcp_proxy_conformance.fidelity.specification import OF_RELAYS
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.gather import trials
 from mcp_proxy_mutants.relay.changed import Got, Sent, by_message
@@ -44,7 +45,7 @@ SPARED: Mapping[str, Sequence[str]] = {
 }
 """Clauses that these mutants do not break, though what they change is close to them."""
 RUN_S = 300.0
-TRIALS = {trial.changed.id: trial for trial in trials() if trial.relays}
+TRIALS = {trial.changed.id: trial for trial in trials() if trial.profile == OF_RELAYS}
 
 
 def judged(changed: ChangedRelay, folder: Path, only: Sequence[str]) -> Mapping[str, str]:

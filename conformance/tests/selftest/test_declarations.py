@@ -14,8 +14,8 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.world import LockKind, World
+from mcp_proxy_conformance.discovery.selftest.removal import OF_DISCOVERY, target
 from mcp_proxy_conformance.selftest.forked_jobs import forked
-from mcp_proxy_conformance.selftest.removal import OF_DISCOVERY, target
 from mcp_proxy_conformance.selftest.trial import LONG_S, Verdicts, trial, tried
 from mcp_proxy_conformance.targets.adapter import (
     CAPABILITIES,

@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.selftest.live_trial import endpoint_of, started_with_locks, tried_live
-from mcp_proxy_conformance.selftest.matrix import Trial
-from mcp_proxy_conformance.selftest.rewriting_server import RewritingAdapter
-from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
+from mcp_proxy_conformance.discovery.selftest.changed import varied
+from mcp_proxy_conformance.discovery.selftest.live_trial import (
+    endpoint_of,
+    started_with_locks,
+    tried_live,
+)
+from mcp_proxy_conformance.discovery.selftest.rewriting_server import RewritingAdapter
+from mcp_proxy_conformance.discovery.selftest.wire import WIRE_FAULTS
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_mutants.proxy.changed import Changed
@@ -99,7 +103,7 @@ def test_a_conforming_variant_is_not_accused(variant: Any, tmp_path: Path) -> No
     No check fails. Every eighth variant is tried: of these each fourth in every run of the tests,
     the others as parts of the proof only.
     """
-    target = Trial(kind="variant", changed=variant).target()
+    target = varied(variant)
     try:
         with started_with_locks(target, tmp_path / "live") as running:
             report = tried_live(endpoint_of(running), tmp_path / "out")

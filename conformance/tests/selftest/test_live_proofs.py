@@ -12,7 +12,7 @@ import pytest
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.talk import WIDEST
-from mcp_proxy_conformance.selftest.edits import (
+from mcp_proxy_conformance.discovery.selftest.edits import (
     Document,
     Edit,
     flagged,
@@ -21,11 +21,20 @@ from mcp_proxy_conformance.selftest.edits import (
     usual,
     wire,
 )
-from mcp_proxy_conformance.selftest.exchange import WireExchange, WireFault, document_of, dump
-from mcp_proxy_conformance.selftest.live_trial import endpoint_of, started_with_locks, tried_live
-from mcp_proxy_conformance.selftest.rewriting_server import RewritingAdapter
+from mcp_proxy_conformance.discovery.selftest.exchange import (
+    WireExchange,
+    WireFault,
+    document_of,
+    dump,
+)
+from mcp_proxy_conformance.discovery.selftest.live_trial import (
+    endpoint_of,
+    started_with_locks,
+    tried_live,
+)
+from mcp_proxy_conformance.discovery.selftest.rewriting_server import RewritingAdapter
+from mcp_proxy_conformance.discovery.selftest.wire import WIRE_FAULTS
 from mcp_proxy_conformance.selftest.shipped import shipped
-from mcp_proxy_conformance.selftest.wire import WIRE_FAULTS
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_mutants.proxy.changed import Changed

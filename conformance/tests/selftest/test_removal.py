@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mcp_proxy_conformance.discovery.selftest.removal import REMOVALS, target
 from mcp_proxy_conformance.selftest.matrix import Trial, rows
-from mcp_proxy_conformance.selftest.removal import REMOVALS, target
 
 BY_ID = {control.id: control for control in REMOVALS}
 
@@ -19,7 +19,8 @@ def tried(name: str, folder: Path, **change: object) -> tuple[str, str]:
     Return (cell of its row, reason), such as ("behaved", "").
     """
     control = replace(BY_ID[name], **change)  # type: ignore[arg-type]
-    (row,) = rows([Trial(kind="control", changed=control)], folder, full=False)
+    trial = Trial(kind="control", changed=control, make=control.target, profile="discovery")
+    (row,) = rows([trial], folder, full=False)
     return row.cell, row.reason
 
 

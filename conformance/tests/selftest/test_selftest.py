@@ -20,7 +20,7 @@ from mcp_proxy_conformance.report.selftest import lines
 from mcp_proxy_conformance.selftest import matrix
 from mcp_proxy_conformance.selftest.document import of_rows
 from mcp_proxy_conformance.selftest.forked_jobs import forked
-from mcp_proxy_conformance.selftest.gather import wire_trials
+from mcp_proxy_conformance.selftest.proof import proofs
 from mcp_proxy_conformance.selftest.row import MatrixRow
 
 COMMAND = [sys.executable, "-m", "mcp_proxy_conformance", "selftest"]
@@ -155,7 +155,9 @@ def test_a_check_whose_kills_others_share_is_spare() -> None:
 
 def test_a_mutant_is_killed_by_a_finding_on_the_clause_that_it_is_for(tmp_path: Path) -> None:
     """A mutant that is convicted of another clause only is killed for another reason."""
-    (known,) = (trial for trial in wire_trials() if trial.changed.id == "false-spaced")
+    (known,) = (
+        trial for trial in proofs()["discovery"].in_front if trial.changed.id == "false-spaced"
+    )
     other = "FR-014.described"
     fault = replace(known.changed, breaks=(other, *known.clauses))
     trials = [known, replace(known, changed=fault, clauses=fault.breaks)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import profile
-from mcp_proxy_conformance.selftest.live_trial import started_with_locks
+from mcp_proxy_conformance.discovery.selftest.live_trial import started_with_locks
 from mcp_proxy_conformance.targets.description import describe
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.started import Started

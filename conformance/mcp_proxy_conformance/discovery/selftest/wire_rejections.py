@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
-from mcp_proxy_conformance.selftest.edits import wire
-from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
+from mcp_proxy_conformance.discovery.selftest.edits import wire
+from mcp_proxy_conformance.discovery.selftest.exchange import Json, WireExchange, WireFault
 
 CONFIG, USER = "disabled_by_config", "disabled_by_user"
 TO_THE_USER = "Ask the user to enable the tool in the UI."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
-from mcp_proxy_conformance.selftest.edits import (
+from mcp_proxy_conformance.discovery.selftest.edits import (
     Document,
     locked,
     noted,
@@ -13,7 +13,7 @@ from mcp_proxy_conformance.selftest.edits import (
     usual,
     wire,
 )
-from mcp_proxy_conformance.selftest.exchange import WireExchange, WireFault
+from mcp_proxy_conformance.discovery.selftest.exchange import WireExchange, WireFault
 
 
 def _revealed(x: WireExchange) -> int:

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.discovery.baseline.manifest import Kind, write
 from mcp_proxy_conformance.discovery.baseline.recorder import record
+from mcp_proxy_conformance.discovery.selftest.changed import SETTLE_S, mutated
 from mcp_proxy_conformance.selftest.forked_jobs import forked
-from mcp_proxy_conformance.selftest.matrix import SETTLE_S, Trial
+from mcp_proxy_conformance.selftest.matrix import Trial
+from mcp_proxy_conformance.selftest.unchanged_target import NotTried
 from mcp_proxy_conformance.targets.embedded import embedded
 
 CHANGED = "SUITE.changed"
 """The clause that compares with a build that has the feature."""
 
 
-class NotRecorded(RuntimeError):
+class NotRecorded(NotTried):
     """The reference could not be recorded; the message says why."""
 
 
 def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
-    """Return the trials; those whose clauses need a recording get its folder as `baseline`.
+    """Return the trials; those whose clauses need a recording have it as their baseline.
 
     One recording of the reference is made now for each kind needed, in a forked process, into
     `folder`. Raises NotRecorded if one could not be made.
@@ -40,7 +43,12 @@ def with_recordings(trials: Sequence[Trial], folder: Path) -> list[Trial]:
                 f"the {outcome.job} reference could not be recorded: {outcome.failure}"
             )
     kinds = [(trial, wanted.get(trial.changed.id)) for trial in trials]
-    return [replace(trial, baseline=folder / kind) if kind else trial for trial, kind in kinds]
+    return [
+        replace(trial, make=partial(mutated, trial.changed, baseline=folder / kind))
+        if kind
+        else trial
+        for trial, kind in kinds
+    ]
 
 
 def _kind(trial: Trial) -> Kind | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.selftest import (
+from mcp_proxy_conformance.discovery.selftest import (
     wire_counts,
     wire_default,
     wire_entries,
@@ -15,7 +15,7 @@ from mcp_proxy_conformance.selftest import (
     wire_several,
     wire_unread,
 )
-from mcp_proxy_conformance.selftest.exchange import WireFault
+from mcp_proxy_conformance.discovery.selftest.exchange import WireFault
 
 WIRE_FAULTS: tuple[WireFault, ...] = (
     *wire_default.FAULTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from mcp_proxy_conformance.selftest.exchange import WireFault, dump
+from mcp_proxy_conformance.discovery.selftest.exchange import WireFault, dump
 
 DEEP = 10_000
 PAGE = b"<!doctype html><title>Error</title><h1>Internal Server Error</h1>"

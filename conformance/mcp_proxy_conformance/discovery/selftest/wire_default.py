@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
-from mcp_proxy_conformance.selftest.edits import (
+from mcp_proxy_conformance.discovery.selftest.edits import (
     Document,
     locked,
     tools,
@@ -14,7 +14,12 @@ from mcp_proxy_conformance.selftest.edits import (
     wire,
     with_tools,
 )
-from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault, document_of
+from mcp_proxy_conformance.discovery.selftest.exchange import (
+    Json,
+    WireExchange,
+    WireFault,
+    document_of,
+)
 from mcp_proxy_conformance.wire import spans
 
 SAME = "FR-002.absent-is-false"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcp_proxy_conformance.catalogue.surface import STATUSES
-from mcp_proxy_conformance.selftest.edits import (
+from mcp_proxy_conformance.discovery.selftest.edits import (
     Document,
     Entry,
     counted,
@@ -12,7 +12,7 @@ from mcp_proxy_conformance.selftest.edits import (
     servers,
     wire,
 )
-from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
+from mcp_proxy_conformance.discovery.selftest.exchange import Json, WireExchange, WireFault
 
 CALLABLE, CONFIG, USER = "callable", "disabled_by_config", "disabled_by_user"
 Block = dict[str, Json]

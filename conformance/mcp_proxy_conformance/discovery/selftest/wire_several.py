@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
-from mcp_proxy_conformance.selftest import wire_entries
-from mcp_proxy_conformance.selftest.edits import (
+from mcp_proxy_conformance.discovery.selftest import wire_entries
+from mcp_proxy_conformance.discovery.selftest.edits import (
     Document,
     flagged,
     locked,
@@ -15,8 +15,8 @@ from mcp_proxy_conformance.selftest.edits import (
     wire,
     with_locked,
 )
-from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
-from mcp_proxy_conformance.selftest.wire_rejections import where
+from mcp_proxy_conformance.discovery.selftest.exchange import Json, WireExchange, WireFault
+from mcp_proxy_conformance.discovery.selftest.wire_rejections import where
 
 SEVERAL = 2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 
-from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault, dump
+from mcp_proxy_conformance.discovery.selftest.exchange import Json, WireExchange, WireFault, dump
 
 
 def rewritten(fault: WireFault, exchange: WireExchange, body: bytes) -> bytes:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.world import LockKind, World
+from mcp_proxy_conformance.selftest.control import Control, unobserved
 from mcp_proxy_conformance.selftest.trial import Verdicts
 from mcp_proxy_conformance.targets.adapter import Access, Target, UpstreamAddress
 from mcp_proxy_conformance.targets.embedded import embedded
@@ -37,22 +38,6 @@ ASKED_FOR_NOTHING = frozenset(
     }
 )  # fmt: skip
 """Clauses that may pass on a target that ignores the flag: about calls, counts and words."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Control:
-    """A target whose verdict is known beforehand, which the checks of the suite must reach.
-
-    `misses` gets the verdicts of a run on it, and returns how they are wrong; empty if right.
-    `clauses`: run only the checks that cite one of these; None runs all.
-    """
-
-    id: str
-    text: str
-    target: Callable[[], Target]
-    misses: Callable[[Verdicts], str]
-    profile: str = "discovery"
-    clauses: frozenset[str] | None = None
 
 
 def _nothing(exits: Sequence[int]) -> Callable[[Verdicts], str]:
@@ -95,15 +80,6 @@ def _deaf(verdicts: Verdicts) -> str:
         if catalogue().clause(clause).level == "required"
     }
     return unobserved(firm - ASKED_FOR_NOTHING)
-
-
-def unobserved(passed: Collection[str]) -> str:
-    """Return a fault that names these wrongly passed clauses; empty if there are none."""
-    return (
-        f"clauses pass although nothing of them was observed: {', '.join(sorted(passed))}"
-        if passed
-        else ""
-    )
 
 
 class Fake:

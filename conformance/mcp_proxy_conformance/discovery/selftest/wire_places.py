@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from mcp_proxy_conformance.selftest import (
+from mcp_proxy_conformance.discovery.selftest import (
     wire_counts,
     wire_default,
     wire_entries,
@@ -14,12 +14,12 @@ from mcp_proxy_conformance.selftest import (
     wire_rejections,
     wire_remediation,
 )
-from mcp_proxy_conformance.selftest.edits import (
+from mcp_proxy_conformance.discovery.selftest.edits import (
     dropped,
     restated,
     wire,
 )
-from mcp_proxy_conformance.selftest.exchange import WireExchange, WireFault
+from mcp_proxy_conformance.discovery.selftest.exchange import WireExchange, WireFault
 
 Where = Callable[[WireExchange], bool]
 HOOKS = ("document", "result", "spelled", "refusal", "instead")

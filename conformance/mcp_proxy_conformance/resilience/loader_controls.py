@@ -9,7 +9,7 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.resilience.embedded import Load
 from mcp_proxy_conformance.resilience.loader_target import embedded_target, program_target
-from mcp_proxy_conformance.selftest.controls import Control, unobserved
+from mcp_proxy_conformance.selftest.control import Control, unobserved
 from mcp_proxy_conformance.selftest.trial import Verdicts
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import OF_LOADERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcp_proxy_conformance.selftest.edits import (
+from mcp_proxy_conformance.discovery.selftest.edits import (
     Document,
     Entry,
     each_locked,
@@ -16,7 +16,7 @@ from mcp_proxy_conformance.selftest.edits import (
     with_locked,
     with_tools,
 )
-from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault, dump
+from mcp_proxy_conformance.discovery.selftest.exchange import Json, WireExchange, WireFault, dump
 
 CUT = 12
 WITHHELD = ("server_quarantined", "pending_approval")

@@ -11,7 +11,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.catalogue.world import LockKind, World
-from mcp_proxy_conformance.selftest.controls import Control, unobserved
+from mcp_proxy_conformance.selftest.control import Control, unobserved
 from mcp_proxy_conformance.selftest.trial import Verdicts
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access, Target, UpstreamAddress
 from mcp_proxy_conformance.targets.embedded import embedded

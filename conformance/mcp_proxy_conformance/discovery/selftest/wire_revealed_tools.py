@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
-from mcp_proxy_conformance.selftest.edits import (
+from mcp_proxy_conformance.discovery.selftest.edits import (
     Document,
     dropped,
     flagged,
@@ -15,7 +15,7 @@ from mcp_proxy_conformance.selftest.edits import (
     wire,
     with_locked,
 )
-from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
+from mcp_proxy_conformance.discovery.selftest.exchange import Json, WireExchange, WireFault
 
 CACHED_S = 10.0
 REVEALS = ("FR-001.reveals-config", "FR-001.reveals-user")

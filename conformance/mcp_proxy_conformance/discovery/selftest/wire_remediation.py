@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcp_proxy_conformance.catalogue.surface import STATUSES
-from mcp_proxy_conformance.selftest.edits import (
+from mcp_proxy_conformance.discovery.selftest.edits import (
     Document,
     flagged,
     locked,
     mapped,
     wire,
 )
-from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
+from mcp_proxy_conformance.discovery.selftest.exchange import Json, WireExchange, WireFault
 
 TO_THE_USER = "Ask the user to enable the tool in the UI."
 CONFIG, USER = "disabled_by_config", "disabled_by_user"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
-from mcp_proxy_conformance.selftest.edits import Entry, wire
-from mcp_proxy_conformance.selftest.exchange import Json, WireExchange, WireFault
+from mcp_proxy_conformance.discovery.selftest.edits import Entry, wire
+from mcp_proxy_conformance.discovery.selftest.exchange import Json, WireExchange, WireFault
 
 Change = Callable[[Entry], None]
 

@@ -1,0 +1,65 @@
+"""The proof of discovery: changed reference proxies, mutants before any target, controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.discovery.remediation import judge
+from mcp_proxy_conformance.discovery.selftest.changed import mutated, reference, varied
+from mcp_proxy_conformance.discovery.selftest.controls import CONTROLS
+from mcp_proxy_conformance.discovery.selftest.exchange import WireFault
+from mcp_proxy_conformance.discovery.selftest.recordings import with_recordings
+from mcp_proxy_conformance.discovery.selftest.removal import REMOVALS
+from mcp_proxy_conformance.discovery.selftest.rewriting_server import rewriting
+from mcp_proxy_conformance.discovery.selftest.wire import WIRE_FAULTS
+from mcp_proxy_conformance.discovery.specification import OF_PROXIES, PROVEN
+from mcp_proxy_conformance.selftest.matrix import Trial
+from mcp_proxy_conformance.selftest.proof import Proof, profile_of
+from mcp_proxy_conformance.targets.adapter import Target
+
+UNCHANGED = WireFault(id="unchanged", text="The unchanged target.", breaks=())
+
+
+def proof() -> Proof:
+    """Return the proof of discovery."""
+    from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - other trials do without
+    from mcp_proxy_mutants.proxy.variants import variants  # noqa: PLC0415
+
+    faults = [
+        Trial(kind="fault", changed=mutant, make=partial(mutated, mutant),
+              profile=profile_of(mutant.breaks[0], PROVEN),
+              clauses=mutant.breaks)
+        for mutant in mutants()
+    ]  # fmt: skip
+    lawful = [
+        Trial(kind="variant", changed=variant, make=partial(varied, variant), profile=OF_PROXIES,
+              clauses=variant.takes)
+        for variant in variants()
+    ]  # fmt: skip
+    return Proof(
+        mutants=[*faults, *map(_in_front, WIRE_FAULTS)],
+        variants=lawful,
+        controls=[*CONTROLS, *REMOVALS],
+        unchanged=reference,
+        through=_in_front(UNCHANGED, kind="target"),
+        prepared=with_recordings,
+        warm=_judge_texts,
+    )
+
+
+def _in_front(fault: WireFault, kind: Any = "wire") -> Trial:
+    """Return the trial of a mutant of the wire, before the reference or a user's target."""
+    before: Callable[[Target], Target] = partial(rewriting, fault=fault)
+    judging = profile_of(fault.breaks[0], PROVEN) if fault.breaks else OF_PROXIES
+    return Trial(kind=kind, changed=fault, make=lambda: before(reference()), profile=judging,
+                 clauses=fault.breaks, before=before)  # fmt: skip
+
+
+def _judge_texts() -> None:
+    """Judge a text of each status as each, which compiles what the judgement of texts needs."""
+    for status in STATUSES:
+        for other in STATUSES:
+            judge(f"Ask the user to review it: {other}.", status)
