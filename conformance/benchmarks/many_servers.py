@@ -22,9 +22,9 @@ from pathlib import Path
 import msgspec
 from amounts import positive
 
-from mcp_proxy_conformance.catalogue.load_case import LoadCase, LoadServer
 from mcp_proxy_conformance.resilience.blame import blamed
 from mcp_proxy_conformance.resilience.laws.worlds import GROUPS, WAITED_FOR, case_of, connections
+from mcp_proxy_conformance.resilience.load_case import LoadCase, LoadServer
 from mcp_proxy_conformance.resilience.loader import LoaderProgram
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.resilience.walk import Reads

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import pytest
 
 from mcp_proxy_conformance import autoload
-from mcp_proxy_conformance.catalogue.case import parametrise
+from mcp_proxy_conformance.catalogue.own_case import parametrise
 from mcp_proxy_conformance.catalogue.specification import is_shipped, judging, specifications
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import known_failures

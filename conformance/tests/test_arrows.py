@@ -17,13 +17,18 @@ import pytest
 import mcp_proxy_conformance
 
 PACKAGE = Path(mcp_proxy_conformance.__file__).parent
-ROOMS = (
-    "catalogue", "verdict", "wire", "upstream", "targets", "report", "discovery", "resilience",
-    "fidelity", "run", "checks", "plugin", "selftest", "authoring", "cli",
+ENGINE = (
+    "catalogue", "verdict", "wire", "upstream", "targets", "report", "run", "plugin", "selftest",
+    "authoring", "cli",
 )  # fmt: skip
-"""Bottom up: a room may import from those before it."""
-ROOM_OF = {"api": "plugin", "autoload": "plugin", "__main__": "cli"}
+SPECIFICATIONS = ("discovery", "resilience", "fidelity")
+ROOMS = (*ENGINE, *SPECIFICATIONS, "api")
+"""Bottom up: a room may import from those before it, but no specification from another."""
+ROOM_OF = {"api": "api", "autoload": "plugin", "__main__": "cli"}
 """The rooms of the modules outside of folders."""
+SEAM = "catalogue.specification"
+"""It names types of its members that are above it, for those who read it and for mypy alone."""
+NAMED = re.compile(rf"{PACKAGE.name}(?:\.\w+)+")
 Imports = Mapping[str, AbstractSet[str]]
 
 
@@ -46,21 +51,31 @@ def _name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _targets(path: Path, known: AbstractSet[str]) -> Iterator[str]:
-    """Yield the known modules of the package that a file imports, repeated ones too.
+def _targets(path: Path, known: AbstractSet[str], text: str | None = None) -> Iterator[str]:
+    """Yield the known modules of the package that a file, or `text` for it, imports, with repeats.
 
-    An imported name counts as its module.
+    An imported name counts as its module; so does a module that a text names, as what imports it
+    while the program runs does.
     """
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8") if text is None else text)
+    if _name(path) == SEAM:
+        tree.body = [node for node in tree.body if not isinstance(node, ast.If)]
+    for node in ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names = [name for name in NAMED.findall(node.value) if _is_of_a_specification(name)]
         for name in names:
             package, _, inside = name.partition(".")
             if package == PACKAGE.name:
                 target = inside if inside in known else inside.rpartition(".")[0]
                 if target in known and target:
                     yield target
+
+
+def _is_of_a_specification(name: str) -> bool:
+    return name.split(".")[1:2] in [[each] for each in SPECIFICATIONS]
 
 
 def room(module: str) -> str:
@@ -79,6 +94,7 @@ def offences(modules: Imports) -> set[str]:
         for name, targets in modules.items()
         for target in targets
         if ROOMS.index(room(target)) > ROOMS.index(room(name))
+        or (room(name) != room(target) and {room(name), room(target)} <= {*SPECIFICATIONS})
     }
     return upwards | _closing(
         {
@@ -180,11 +196,30 @@ def test_every_module_has_a_room() -> None:
         ({"wire.http": {"discovery.answer"}}, "wire.http -> discovery.answer"),
         ({"report.page": {"run.session"}}, "report.page -> run.session"),
         ({"catalogue.world": {"cli.main"}}, "catalogue.world -> cli.main"),
+        ({"run.session": {"fidelity.bench"}}, "run.session -> fidelity.bench"),
+        ({"fidelity.tools": {"discovery.answer"}}, "fidelity.tools -> discovery.answer"),
+        ({"discovery.answer": {"fidelity.tools"}}, "discovery.answer -> fidelity.tools"),
     ],
 )
 def test_a_planted_arrow_is_seen(planted: Imports, arrow: str) -> None:
     """`offences` returns an import from an earlier room to a later one, and nothing else."""
     assert offences(planted) == {arrow}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from mcp_proxy_conformance.discovery.answer import Answer",
+        "import mcp_proxy_conformance.discovery.answer",
+        "import_module('mcp_proxy_conformance.discovery.answer')",
+        "PLACE = 'mcp_proxy_conformance.discovery.answer:Answer'",
+    ],
+)
+def test_each_way_to_name_a_specification_is_seen(line: str) -> None:
+    """A module that names one of a specification, by an import or in a text, imports it."""
+    found = set(_targets(PACKAGE / "run" / "planted.py", {"discovery.answer"}, line))
+
+    assert found == {"discovery.answer"}
 
 
 def test_a_planted_circle_is_seen() -> None:

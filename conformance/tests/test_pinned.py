@@ -19,14 +19,14 @@ import click
 import pytest
 
 from mcp_proxy_conformance import api, plugin
-from mcp_proxy_conformance.catalogue.case import cases
 from mcp_proxy_conformance.catalogue.interpretation import interpretations
-from mcp_proxy_conformance.catalogue.load_case import load_cases
 from mcp_proxy_conformance.catalogue.requirement import catalogue, versions
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.groups import PROGRAM
+from mcp_proxy_conformance.discovery.case import cases
 from mcp_proxy_conformance.report.document import FORMAT
+from mcp_proxy_conformance.resilience.load_case import load_cases
 from mcp_proxy_conformance.verdict import outcome
 
 PINNED = Path(__file__).with_name("pinned.json")

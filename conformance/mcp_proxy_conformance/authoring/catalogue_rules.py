@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from mcp_proxy_conformance.authoring.corpus import Corpus
 from mcp_proxy_conformance.authoring.documents import Document
 from mcp_proxy_conformance.authoring.finding import LintFinding
 from mcp_proxy_conformance.authoring.frozen import fingerprint
-from mcp_proxy_conformance.catalogue.interpretation import Interpretation
 from mcp_proxy_conformance.catalogue.requirement import (
     Catalogue,
     Clause,
@@ -121,14 +120,12 @@ def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding
         yield document.finding_at((), fault, "list it in `clauses` of the sentence that it judges")
 
 
-def interpretation_findings(
-    document: Document, rows: Iterable[Interpretation], known: Corpus
-) -> Iterator[LintFinding]:
-    """Yield the findings on interpretations, given as `rows`, that are valid under their schema.
+def interpretation_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
+    """Yield the findings on interpretations that are valid under their schema.
 
     They are on unknown clauses, and on wrong places of the source.
     """
-    for number, row in enumerate(rows):
+    for number, row in enumerate(document.value.rows):
         at: Place = ("interpretation", number)
         yield from _source(document, at, row.source, known)
         for name in row.clauses:

@@ -10,16 +10,13 @@ from typing import Any
 
 from mcp_proxy_conformance.authoring.documents import Document, read
 from mcp_proxy_conformance.authoring.kinds import (
-    CASE,
     FROZEN,
     INTERPRETATIONS,
-    KINDS,
-    LOAD_CASE,
     PROFILE,
     REQUIREMENTS,
     SENTENCES,
-    STAGE,
     Kind,
+    kinds,
 )
 from mcp_proxy_conformance.catalogue.case_file import Place
 from mcp_proxy_conformance.catalogue.index import checks_of
@@ -72,7 +69,8 @@ class Corpus:
     @cached_property
     def stages(self) -> dict[str, World]:
         """Every stage of the corpus by its name."""
-        return {stage.id: stage for stage in self.values(STAGE)}
+        of = [kind for kind in kinds() if kind.schema == "stage"]
+        return {stage.id: stage for kind in of for stage in self.values(kind)}
 
     @cached_property
     def profiles(self) -> tuple[Profile, ...]:
@@ -107,6 +105,7 @@ class Corpus:
 
         It has the newest versions of the proven profiles.
         """
+        cases = {kind.giving: self.values(kind) for kind in kinds() if kind.giving}
         return shipped_with(
             clauses=self.catalogue.clauses,
             proven=tuple(
@@ -119,8 +118,8 @@ class Corpus:
             interpretations=tuple(
                 row for register in self.values(INTERPRETATIONS) for row in register.rows
             ),
-            checks=checks_of(self.values(CASE), self.values(LOAD_CASE)),
-            cases=(*self.values(CASE), *self.values(LOAD_CASE)),
+            checks=checks_of(cases),
+            cases=[case for values in cases.values() for case in values],
         )
 
 
@@ -144,7 +143,7 @@ def corpus(own: Iterable[Document]) -> Corpus:
 
 def installed() -> list[Path]:
     """Return the paths of all shipped files of the kinds that authors write, sorted."""
-    paths = [path for kind in KINDS for path in fixtures_dir().glob(kind.shipped)]
+    paths = [path for kind in kinds() for path in fixtures_dir().glob(kind.shipped)]
     return sorted(paths)
 
 

@@ -16,14 +16,12 @@ from referencing import Registry, Resource
 
 from mcp_proxy_conformance.authoring.finding import LintFinding, Unreadable, finding
 from mcp_proxy_conformance.authoring.json_lines import JsonLines, line_at, pointer
-from mcp_proxy_conformance.authoring.kinds import AREA, KINDS, Kind
+from mcp_proxy_conformance.authoring.kinds import AREA, Kind, kinds
 from mcp_proxy_conformance.catalogue.bounded import read_bytes, toml
 from mcp_proxy_conformance.catalogue.case_file import Place, case_texts
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.catalogue.toml_lines import TomlLines
 from mcp_proxy_conformance.wire.spans import Malformed, Node, parse
-
-FORMS = ", ".join(f"a {kind.noun}" for kind in KINDS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +115,10 @@ def _document(
     path: Path, data: Any, lines: JsonLines | TomlLines, *, whole: bool, case: Place = ()
 ) -> Document | LintFinding:
     """Return data as a Document of their kind, or a finding if they are of none."""
-    kind = next((known for known in KINDS if known.is_one(data, path.suffix)), None)
+    kind = next((known for known in kinds() if known.is_one(data, path.suffix)), None)
     if kind is None:
-        unknown = f"this is none of the known kinds: {FORMS}"
+        forms = ", ".join(f"a {known.noun}" for known in kinds())
+        unknown = f"this is none of the known kinds: {forms}"
         repair = "give it the members of one"
         return finding(path, lines.line(()), unknown, repair, pointer=pointer(case))
     document = Document(path=path, kind=kind, data=data, lines=lines, case=case)

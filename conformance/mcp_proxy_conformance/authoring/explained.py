@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.case import Case
+from mcp_proxy_conformance.catalogue.case_file import CitingCase
 from mcp_proxy_conformance.catalogue.index import Check
 from mcp_proxy_conformance.catalogue.interpretation import Interpretation
-from mcp_proxy_conformance.catalogue.load_case import LoadCase
 from mcp_proxy_conformance.catalogue.requirement import (
     Clause,
     Profile,
@@ -36,7 +35,7 @@ class Explained:
     clause: Clause
     source: Source
     checks: tuple[Check, ...]
-    cases: tuple[Case | LoadCase, ...]
+    cases: tuple[CitingCase, ...]
     interpretations: tuple[Interpretation, ...]
     broken: tuple[Any, ...]
     others: int

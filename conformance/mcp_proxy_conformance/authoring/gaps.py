@@ -11,21 +11,19 @@ from mcp_proxy_conformance.authoring.documents import Document
 from mcp_proxy_conformance.authoring.finding import LintFinding, finding
 from mcp_proxy_conformance.authoring.json_lines import JsonLines
 from mcp_proxy_conformance.authoring.kinds import (
-    CASE,
     INTERPRETATIONS,
-    LOAD_CASE,
     PROFILE,
     REQUIREMENTS,
+    kinds,
 )
 from mcp_proxy_conformance.selftest import shipped
 
 OF = {
     "clause": (REQUIREMENTS,),
     "interpretation": (INTERPRETATIONS,),
-    "case": (CASE, LOAD_CASE),
     "profile": (PROFILE,),
 }
-"""The kinds of files in which a subject is named, or would be."""
+"""The kinds of files in which a subject is named, or would be; a case in those of cases."""
 
 
 def gap_findings(known: Corpus) -> Iterator[LintFinding]:
@@ -50,7 +48,8 @@ def where(known: Corpus, noun: str, name: str) -> Iterator[tuple[Document, int]]
     `noun` says what has that id, a key of OF; for any other noun nothing is yielded. A profile is
     located at its `interpretations`.
     """
-    for kind in OF.get(noun, ()):
+    of_cases = [kind for kind in kinds() if kind.giving] if noun == "case" else ()
+    for kind in (*OF.get(noun, ()), *of_cases):
         for document in known.of(kind):
             if isinstance(document.lines, JsonLines):
                 if document.value.id == name:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import PurePath
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.case import Case
+from mcp_proxy_conformance.authoring.finding import LintFinding
 from mcp_proxy_conformance.catalogue.grid import Grid
 from mcp_proxy_conformance.catalogue.interpretation import Interpretations
-from mcp_proxy_conformance.catalogue.load_case import LoadCase
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, Profile
 from mcp_proxy_conformance.catalogue.sentence import Sentences
-from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.catalogue.specification import specifications
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of file: its schema, where such files are shipped, and its distinctive members.
 
-    `type` is the type its data are converted to, None if only the schema is validated.
+    `type` is the type its data are converted to, None if only the schema is validated. A kind of
+    cases has the decorator `giving` them to checks. `named`: an id is the file's name, if the file
+    holds one. `rules` yield findings on a sound Document, given the Corpus.
     """
 
     noun: str
@@ -27,6 +30,9 @@ class Kind:
     shipped: str
     marks: frozenset[str]
     type: Any = None
+    giving: str = ""
+    named: bool = False
+    rules: Callable[[Any, Any], Iterator[LintFinding]] | None = None
 
     @property
     def suffix(self) -> str:
@@ -38,28 +44,8 @@ class Kind:
         return suffix == self.suffix and isinstance(data, dict) and not self.marks.isdisjoint(data)
 
 
-CASE = Kind("case", "case", "discovery/*.json", frozenset({"when"}), Case)
-LOAD_CASE = Kind(
-    "load case", "load-case", "resilience/*.json", frozenset({"given", "again"}), LoadCase
-)
-RELAY_CASE = Kind(
-    "relay case",
-    "relay-case",
-    "fidelity/*.json",
-    frozenset({"arguments", "result", "error", "at"}),
-)
 AREA = Kind("file of cases", "cases", "discovery/*.json", frozenset({"cases"}))
 """What holds cases of one of the kinds above."""
-STAGE = Kind("stage", "stage", "stages/*.json", frozenset({"servers", "steps"}), World)
-WORDS = Kind(
-    "table of words", "remediation-words", "remediation/words.json", frozenset({"harmless"})
-)
-CONVICTING = Kind(
-    "list of convicting texts",
-    "remediation-convicting",
-    "remediation/convicting.json",
-    frozenset({"told"}),
-)
 REQUIREMENTS = Kind(
     "catalogue", "requirement", "requirements/*.toml", frozenset({"requirement"}), Catalogue
 )
@@ -82,15 +68,11 @@ SENTENCES = Kind(
 )
 FROZEN = Kind("list of frozen profiles", "frozen", "frozen.toml", frozenset({"frozen"}))
 
-PICTURE = Kind("picture", "picture", "pictures/*.toml", frozenset({"column", "cells"}), Grid)
+PICTURE = Kind(
+    "picture", "picture", "pictures/*.toml", frozenset({"column", "cells"}), Grid, named=True
+)
 
-KINDS = (
-    CASE,
-    LOAD_CASE,
-    RELAY_CASE,
-    STAGE,
-    WORDS,
-    CONVICTING,
+OWN = (
     REQUIREMENTS,
     INTERPRETATIONS,
     PROFILE,
@@ -98,3 +80,9 @@ KINDS = (
     FROZEN,
     PICTURE,
 )
+
+
+@cache
+def kinds() -> tuple[Kind, ...]:
+    """Return the kinds of files of each installed specification, then those that all have."""
+    return (*(kind for each in specifications() for kind in each.linted()), *OWN)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mcp_proxy_conformance.authoring.case_rules import case_findings
 from mcp_proxy_conformance.authoring.catalogue_rules import (
     doubled,
     frozen_findings,
@@ -19,26 +18,19 @@ from mcp_proxy_conformance.authoring.corpus import Corpus, corpus, installed
 from mcp_proxy_conformance.authoring.documents import Document, read
 from mcp_proxy_conformance.authoring.finding import LintFinding, Unreadable, finding
 from mcp_proxy_conformance.authoring.gaps import gap_findings, where
-from mcp_proxy_conformance.authoring.kinds import (
-    CASE,
-    FROZEN,
-    INTERPRETATIONS,
-    KINDS,
-    LOAD_CASE,
-    PICTURE,
-    PROFILE,
-    REQUIREMENTS,
-    SENTENCES,
-    STAGE,
-)
-from mcp_proxy_conformance.authoring.load_rules import load_findings
 from mcp_proxy_conformance.authoring.picture_rules import picture_findings
-from mcp_proxy_conformance.authoring.stage_rules import stage_findings
 from mcp_proxy_conformance.catalogue.requirement import unknown
 
-NAMED = (CASE, LOAD_CASE, STAGE, PICTURE)
-"""Kinds whose id is the file's name, if the file holds one."""
-SUFFIXES = frozenset(kind.suffix for kind in KINDS)
+SUFFIXES = frozenset({".json", ".toml"})
+RULES: Mapping[str, Callable[[Document, Corpus], Iterator[LintFinding]]] = {
+    "requirement": requirement_findings,
+    "interpretation": interpretation_findings,
+    "profile": profile_findings,
+    "sentences": sentence_findings,
+    "frozen": frozen_findings,
+    "picture": picture_findings,
+}
+"""The rules of kinds that all specifications have, by schema; other kinds bring their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,32 +104,16 @@ def _walked(folder: Path) -> list[Path]:
 def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
     """Yield the findings on one document by the rules of its kind.
 
-    For kinds in NAMED, the id must also be the file's name, if it is alone in it.
+    Of a kind that is `named`, the id must also be the file's name, if it is alone in it.
     """
     value, kind = document.value, document.kind
-    if kind in NAMED and not document.case and value.id != document.path.stem:
+    if kind.named and not document.case and value.id != document.path.stem:
         fault = f"the id is {value.id!r}, but the file is {document.path.name}"
         yield document.finding_at(("id",), fault, "give both the same name")
-    if kind in (CASE, LOAD_CASE):
+    if kind.giving:
         yield from _cited(document, known)
-    if kind is CASE:
-        yield from case_findings(document, known)
-    elif kind is LOAD_CASE:
-        yield from load_findings(document, known)
-    elif kind is STAGE:
-        yield from stage_findings(document)
-    elif kind is REQUIREMENTS:
-        yield from requirement_findings(document, known)
-    elif kind is INTERPRETATIONS:
-        yield from interpretation_findings(document, value.rows, known)
-    elif kind is PROFILE:
-        yield from profile_findings(document, known)
-    elif kind is SENTENCES:
-        yield from sentence_findings(document, known)
-    elif kind is FROZEN:
-        yield from frozen_findings(document, known)
-    elif kind is PICTURE:
-        yield from picture_findings(document, known)
+    if (rules := RULES.get(kind.schema, kind.rules)) is not None:
+        yield from rules(document, known)
 
 
 def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:
@@ -151,8 +127,8 @@ def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:
     if len(levels) > 1:
         fault = "some of its clauses are required and some advisory"
         yield document.finding_at(("clauses",), fault, "split the case")
-    giving = "each_case" if document.kind is CASE else "each_load"
-    areas = {word for check in known.shipped.checks for name, word in check.areas if name == giving}
+    of_kind = document.kind.giving
+    areas = {word for check in known.shipped.checks for by, word in check.areas if by == of_kind}
     if value.area not in areas:
         fault = unknown("check of the area", value.area, areas)
         yield document.finding_at(("area",), fault, f"name one of {', '.join(sorted(areas))}")

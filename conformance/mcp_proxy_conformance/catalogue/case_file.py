@@ -41,6 +41,10 @@ class CitingCase(Protocol):
         """The area, such as `precedence`: the word by which a check chooses its cases."""
 
     @property
+    def title(self) -> str:
+        """What the case shows, in a sentence."""
+
+    @property
     def clauses(self) -> tuple[str, ...]:
         """The ids of the clauses that a failure of the case can break."""
 

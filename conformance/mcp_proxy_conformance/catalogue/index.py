@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from mcp_proxy_conformance.catalogue.case import Case, cases
-from mcp_proxy_conformance.catalogue.load_case import LoadCase, load_cases
-from mcp_proxy_conformance.catalogue.relay_case import RelayCase, relay_cases
+from mcp_proxy_conformance.catalogue.case_file import CitingCase
 from mcp_proxy_conformance.catalogue.specification import specifications
 
 __all__ = ["Check", "cases", "checks", "names", "names_like"]
 
-_GIVING = ("each_case", "each_load", "each_relay_case")
-_Areas = Mapping[str, Sequence[Case | LoadCase | RelayCase]]
+_Areas = Mapping[str, Sequence[CitingCase]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,19 +35,21 @@ class Check:
 @cache
 def checks() -> tuple[Check, ...]:
     """Return every shipped check, in order of module and line."""
-    return checks_of(cases(), load_cases())
+    return checks_of({})
 
 
-def checks_of(discovery: Sequence[Case], loads: Sequence[LoadCase]) -> tuple[Check, ...]:
-    """Return the shipped checks, each with the clauses that it and its cases among these cite.
+@cache
+def cases() -> tuple[CitingCase, ...]:
+    """Return every shipped case of all specifications, by their names, each in its order."""
+    return tuple(case for each in specifications() for case in each.cases())
 
-    Relay cases are always the shipped ones.
+
+def checks_of(others: Mapping[str, Sequence[CitingCase]]) -> tuple[Check, ...]:
+    """Return the shipped checks, each with the clauses that it and its cases cite.
+
+    `others` are, by the decorator that gives them, the cases to use in place of the shipped ones.
     """
-    areas: _Areas = {
-        "each_case": discovery,
-        "each_load": loads,
-        "each_relay_case": relay_cases(),
-    }
+    areas: _Areas = {each.giving: each.cases() for each in specifications()} | dict(others)
     return tuple(_check(*found, areas) for found in _functions())
 
 
@@ -91,7 +90,7 @@ def _check(module: str, path: Path, node: ast.FunctionDef, areas: _Areas) -> Che
         path=path,
         name=node.name,
         clauses=tuple(_cited(node, areas)),
-        areas=tuple(_areas(node)),
+        areas=tuple(_areas(node, areas)),
         sentence=" ".join(sentence.split()),
     )
 
@@ -111,15 +110,13 @@ def _cited(node: ast.FunctionDef, areas: _Areas) -> list[str]:
 
 @cache
 def cited_by_case() -> dict[str, tuple[str, ...]]:
-    """Map each case's id to the clauses that it cites: discovery, then load, then relay cases."""
-    cited = {case.id: case.clauses for case in cases()}
-    cited |= {load.id: load.clauses for load in load_cases()}
-    return cited | {case.id: case.clauses for case in relay_cases()}
+    """Map each shipped case's id to the clauses that it cites."""
+    return {case.id: case.clauses for case in cases()}
 
 
-def _areas(node: ast.FunctionDef) -> list[tuple[str, str]]:
+def _areas(node: ast.FunctionDef, giving: Container[str]) -> list[tuple[str, str]]:
     """Return (decorator, area) for each decorator by which the check runs cases."""
-    return [(name, word) for name, words in _decorated(node) for word in words if name in _GIVING]
+    return [(name, word) for name, words in _decorated(node) for word in words if name in giving]
 
 
 def _decorated(node: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # types of members alone: this module imports nothing of what is above it
+    from mcp_proxy_conformance.authoring.kinds import Kind
+    from mcp_proxy_conformance.catalogue.case_file import CitingCase
     from mcp_proxy_conformance.catalogue.requirement import Profile
     from mcp_proxy_conformance.run.request import Judged, RunRequest
     from mcp_proxy_conformance.run.subject import Subject
@@ -37,7 +39,10 @@ class Specification:
     `subject` drives it, its files in the folder that is given; each raises BadTarget, BadCase or
     LookupError for what cannot be used. `named` finds what variables of the environment name, if
     anything. `plugin` is a pytest plugin with fixtures of its checks. `runs` are the commands of
-    `run`, `commands` those beside it, by their names. `proof` is what the selftest tries; each
+    `run`, `commands` those beside it, by their names. `cases` are its shipped cases, `giving` is
+    the decorator by which a check takes those of an area, `page` the lines that `explain` adds on
+    one, `locked` the sets of locks on the tools that the one of that id is about. `linted` are the
+    kinds of files that lint knows for it. `proof` is what the selftest tries; each
     clause of the profiles `proven` needs mutants, and a check has `check_s` seconds in a trial.
     """
 
@@ -52,6 +57,11 @@ class Specification:
     plugin: str = ""
     runs: Mapping[str, Command] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
+    cases: Callable[[], Sequence[CitingCase]] = lambda: ()
+    giving: str = ""
+    page: Callable[[CitingCase], Iterator[str]] = lambda _: iter(())
+    locked: Callable[[str], frozenset[tuple[str, ...]]] = lambda _: frozenset()
+    linted: Callable[[], Sequence[Kind]] = lambda: ()
     proof: Callable[[], Proof] | None = None
     proven: tuple[str, ...] = ()
     check_s: int = 120

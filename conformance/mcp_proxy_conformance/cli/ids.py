@@ -44,11 +44,10 @@ def _names() -> list[str]:
 
 
 def _explained() -> list[str]:
-    """Return the ids of requirements, clauses, discovery cases and load cases, in this order."""
-    from mcp_proxy_conformance.catalogue.case import cases  # noqa: PLC0415
-    from mcp_proxy_conformance.catalogue.load_case import load_cases  # noqa: PLC0415
+    """Return the ids of requirements, clauses and cases, in this order."""
+    from mcp_proxy_conformance.catalogue.index import cases  # noqa: PLC0415
 
-    return [*_clause_ids(), *(case.id for case in cases()), *(case.id for case in load_cases())]
+    return [*_clause_ids(), *(case.id for case in cases())]
 
 
 explained_ids = _completing(_explained)

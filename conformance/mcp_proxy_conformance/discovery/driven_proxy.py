@@ -10,11 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mcp_proxy_conformance.catalogue.case import Case, OwnCase
+from mcp_proxy_conformance.catalogue.own_case import OwnCase
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.arming import Armed, arm
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.case import Case
 from mcp_proxy_conformance.discovery.settled import judge
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, with_log

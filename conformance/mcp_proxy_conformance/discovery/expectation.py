@@ -8,13 +8,14 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.case import Bounds, Case, Then
+from mcp_proxy_conformance.catalogue.bounds import Bounds
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, key
 from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.answer import Answer, ServerEntry, as_json
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench, Called
+from mcp_proxy_conformance.discovery.case import Case, Then
 from mcp_proxy_conformance.discovery.contents import masked, schemas
 from mcp_proxy_conformance.discovery.counts import KEYS, REASONS, integral
 from mcp_proxy_conformance.discovery.grounds import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.case import Bounds
+from mcp_proxy_conformance.catalogue.bounds import Bounds
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolState, World

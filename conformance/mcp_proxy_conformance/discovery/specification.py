@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from mcp_proxy_conformance.catalogue.specification import Command, Specification
 
 if TYPE_CHECKING:
+    from mcp_proxy_conformance.authoring.kinds import Kind
+    from mcp_proxy_conformance.catalogue.case_file import CitingCase
     from mcp_proxy_conformance.catalogue.requirement import Profile
     from mcp_proxy_conformance.run.request import Judged, RunRequest
     from mcp_proxy_conformance.run.subject import Subject
@@ -58,7 +60,7 @@ def _profile(target: Target) -> str:
 
 def _subject(request: RunRequest, target: Target, chosen: Profile, scratch: Path) -> Subject:
     """Return the proxy to drive, or the endpoint to ask."""
-    from mcp_proxy_conformance.catalogue.case import read_own  # noqa: PLC0415
+    from mcp_proxy_conformance.discovery.case import read_own  # noqa: PLC0415
     from mcp_proxy_conformance.discovery.live.endpoint import Endpoint  # noqa: PLC0415
 
     if isinstance(request.subject, Endpoint):
@@ -90,6 +92,36 @@ def _named(environment: Mapping[str, str]) -> Judged | None:
     return in_environment(environment)
 
 
+def _cases() -> Sequence[CitingCase]:
+    """Return the shipped cases."""
+    from mcp_proxy_conformance.discovery.case import cases  # noqa: PLC0415
+
+    return cases()
+
+
+def _linted() -> Sequence[Kind]:
+    """Return the kinds of files that lint knows."""
+    from mcp_proxy_conformance.discovery.authoring.kinds import KINDS  # noqa: PLC0415
+
+    return KINDS
+
+
+def _page(case: CitingCase) -> Iterator[str]:
+    """Yield what `explain` adds on a case: its request, what is allowed, the tools it touches."""
+    from mcp_proxy_conformance.discovery.authoring.case_page import case_page  # noqa: PLC0415
+    from mcp_proxy_conformance.discovery.case import Case  # noqa: PLC0415
+
+    assert isinstance(case, Case)
+    yield from case_page(case)
+
+
+def _locked(case: str) -> frozenset[tuple[str, ...]]:
+    """Return the sets of locks on the locked tools that a case is about; empty if it is unknown."""
+    from mcp_proxy_conformance.discovery.case import locks_of  # noqa: PLC0415
+
+    return locks_of(case)
+
+
 def _proof() -> Proof:
     """Return what the selftest tries."""
     from mcp_proxy_conformance.discovery.selftest.proof import proof  # noqa: PLC0415
@@ -109,6 +141,11 @@ SPECIFICATION = Specification(
     target=_target,
     profile=_profile,
     subject=_subject,
+    cases=_cases,
+    giving="each_case",
+    linted=_linted,
+    page=_page,
+    locked=_locked,
     proof=_proof,
     proven=PROVEN,
     check_s=30,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.case import Case, cases
 from mcp_proxy_conformance.catalogue.world import key
 from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.case import Case, cases
 from mcp_proxy_conformance.discovery.expectation import compare_answer
 from mcp_proxy_conformance.discovery.forms import unequal
 from mcp_proxy_conformance.discovery.offered import places

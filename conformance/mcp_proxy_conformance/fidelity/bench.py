@@ -9,10 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.content import ITEMS, counterparts
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Kind
+from mcp_proxy_conformance.fidelity.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity.side import Listing, Outcome, Side
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
 from mcp_proxy_conformance.targets.relay import AUTHORIZATION, RelayFacts

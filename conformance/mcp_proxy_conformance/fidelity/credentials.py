@@ -15,12 +15,12 @@ from mcp_proxy_conformance.fidelity.started_relay import (
     UPSTREAM_KEY,
     UPSTREAM_TOKEN,
 )
-from mcp_proxy_conformance.resilience.exposed_secret import shows
 from mcp_proxy_conformance.targets.relay import SHORTEST_TOKEN
 from mcp_proxy_conformance.upstream.journal import Arrival
 from mcp_proxy_conformance.upstream.relayed import Refusing
 from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server
 from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.exposed_secret import shows
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable, applies, control
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable

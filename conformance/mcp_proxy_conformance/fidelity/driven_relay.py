@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.case import OwnCase, parameter
-from mcp_proxy_conformance.catalogue.relay_case import RelayCase, relay_cases
+from mcp_proxy_conformance.catalogue.own_case import OwnCase, parameter
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.offers import FEATURES, STATELESS
+from mcp_proxy_conformance.fidelity.relay_case import RelayCase, relay_cases
 from mcp_proxy_conformance.fidelity.relay_pool import RelayPool
 from mcp_proxy_conformance.fidelity.stages import GENERATED, RELAYED, given_at
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
@@ -326,6 +326,7 @@ class DrivenRelay(Subject):
             if self._silence is not None:
                 relay.through.expect_silence(self._silence)
             for own in self.target.cases:
+                assert isinstance(own, RelayCase)
                 relay.answer_as(own)
         return self._started[name]
 

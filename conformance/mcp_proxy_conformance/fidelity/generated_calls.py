@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 
 from mcp_proxy_conformance.catalogue.json_file import laid_out
-from mcp_proxy_conformance.catalogue.relay_case import RelayCase, members_of
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.generated_values import (
     LAWS,
@@ -19,6 +18,7 @@ from mcp_proxy_conformance.fidelity.generated_values import (
     value_of,
     values,
 )
+from mcp_proxy_conformance.fidelity.relay_case import RelayCase, members_of
 from mcp_proxy_conformance.run.laws.engine import CONFIRMED, FOLDER, Examples, Tried, run_again
 from mcp_proxy_conformance.run.laws.generation import drawn
 from mcp_proxy_conformance.verdict.comparison import Comparison

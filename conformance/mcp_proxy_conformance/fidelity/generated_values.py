@@ -10,8 +10,8 @@ from typing import Any, Literal
 import msgspec
 from hypothesis import strategies as st
 
-from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity.exact_json import Kind
+from mcp_proxy_conformance.fidelity.relay_case import RelayCase
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 LARGEST, EXACT = 1 << 70, 1 << 53

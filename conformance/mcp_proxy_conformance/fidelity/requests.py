@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.catalogue.relay_case import relay_cases
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.bench import RelayBench, record
+from mcp_proxy_conformance.fidelity.relay_case import relay_cases
 from mcp_proxy_conformance.fidelity.stages import NAMES
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import control

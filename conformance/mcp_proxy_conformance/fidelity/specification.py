@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 from mcp_proxy_conformance.catalogue.specification import Command, Specification
 
 if TYPE_CHECKING:
+    from mcp_proxy_conformance.authoring.kinds import Kind
+    from mcp_proxy_conformance.catalogue.case_file import CitingCase
     from mcp_proxy_conformance.catalogue.requirement import Profile
     from mcp_proxy_conformance.run.request import RunRequest
     from mcp_proxy_conformance.run.subject import Subject
@@ -21,7 +24,7 @@ OF_RELAYS = "fidelity+integrity"
 
 def _target(request: RunRequest, scratch: Path) -> Target:
     """Return the described relay, with its cases, examples and seed."""
-    from mcp_proxy_conformance.catalogue.relay_case import read_own  # noqa: PLC0415
+    from mcp_proxy_conformance.fidelity.relay_case import read_own  # noqa: PLC0415
     from mcp_proxy_conformance.targets.description import Description  # noqa: PLC0415
     from mcp_proxy_conformance.targets.relay import (  # noqa: PLC0415
         EXAMPLES,
@@ -60,6 +63,35 @@ def _subject(request: RunRequest, target: Target, chosen: Profile, scratch: Path
     return DrivenRelay(target, request.out, scratch, confirm=confirm, keep=keep)
 
 
+def _cases() -> Sequence[CitingCase]:
+    """Return the shipped cases."""
+    from mcp_proxy_conformance.fidelity.relay_case import relay_cases  # noqa: PLC0415
+
+    return relay_cases()
+
+
+def _linted() -> Sequence[Kind]:
+    """Return the kinds of files that lint knows."""
+    from mcp_proxy_conformance.authoring.kinds import Kind  # noqa: PLC0415
+
+    return [
+        Kind("relay case", "relay-case", "fidelity/*.json",
+             frozenset({"arguments", "result", "error", "at"}))
+    ]  # fmt: skip
+
+
+def _page(case: CitingCase) -> Iterator[str]:
+    """Yield what `explain` adds on a case: the call, and what is compared of it."""
+    from mcp_proxy_conformance.fidelity.relay_case import RelayCase, members_of  # noqa: PLC0415
+
+    assert isinstance(case, RelayCase)
+    own = members_of(case)
+    for name in ("arguments", "result", "error"):
+        if name in own:  # as it is sent: numbers keep their digits
+            yield f"\n{name}: {bytes(getattr(case, name)).decode()}"
+    yield f"compared: {'/'.join(map(str, case.at)) or case.area}, by {case.by}"
+
+
 def _proof() -> Proof:
     """Return what the selftest tries."""
     from mcp_proxy_conformance.fidelity.proof import proof  # noqa: PLC0415
@@ -75,6 +107,10 @@ SPECIFICATION = Specification(
     target=_target,
     profile=_profile,
     subject=_subject,
+    cases=_cases,
+    giving="each_relay_case",
+    linted=_linted,
+    page=_page,
     proof=_proof,
     proven=("fidelity", "integrity"),
     runs={

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.relay_case import relay_cases
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.fidelity.offers import FEATURES, STATELESS, TELLING, featured
+from mcp_proxy_conformance.fidelity.relay_case import relay_cases
 from mcp_proxy_conformance.upstream.relayed import ORIGIN, Answer, Page, Relayed
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity.listening_client import (
     Carrier,
     ListeningClient,
@@ -19,6 +18,7 @@ from mcp_proxy_conformance.fidelity.listening_client import (
     OverSse,
     OverStdio,
 )
+from mcp_proxy_conformance.fidelity.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import StatelessClient
 from mcp_proxy_conformance.targets.adapter import TargetNotStarted

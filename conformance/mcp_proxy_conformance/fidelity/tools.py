@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from mcp_proxy_conformance.discovery.input_schema import Applied, applied
 from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.bench import RelayBench, record, repeated
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
@@ -18,6 +17,7 @@ from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, applies, control
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
+from mcp_proxy_conformance.wire.input_schema import Applied, applied
 from mcp_proxy_conformance.wire.jsonrpc import dumps, quoted
 
 LISTED, ONCE = "RLY.tools.complete.listed", "RLY.tools.complete.once"

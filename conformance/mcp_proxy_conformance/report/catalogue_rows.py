@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue import index as checks_index
 from mcp_proxy_conformance.catalogue import interpretation, requirement
-from mcp_proxy_conformance.catalogue.load_case import load_cases
+from mcp_proxy_conformance.catalogue.specification import specifications
 
 FORMAT = "mcp-proxy-conformance-list/2"
 
@@ -44,12 +44,8 @@ def checks() -> list[ListedRow]:
 
 
 def cases() -> list[ListedRow]:
-    """Return a row for each discovery case, then one for each loader case."""
-    discovery_cases = [("discovery", case) for case in checks_index.cases()]
-    return [
-        _case(kind, case)
-        for kind, case in [*discovery_cases, *(("load", case) for case in load_cases())]
-    ]
+    """Return a row for each case, those of one specification after those of another."""
+    return [_case(each.name, case) for each in specifications() for case in each.cases()]
 
 
 def profiles() -> list[ListedRow]:
@@ -123,7 +119,7 @@ def _clause(clause: requirement.Clause, owner: requirement.Requirement) -> Liste
 
 
 def _case(kind: str, case: Any) -> ListedRow:
-    """Return a case's row; `kind`, a JSON member of it, is discovery or load."""
+    """Return a case's row; `kind`, a JSON member of it, is its specification."""
     return ListedRow(
         text=f"{case.id:44} {', '.join(case.clauses)}\n    {case.title}",
         members={

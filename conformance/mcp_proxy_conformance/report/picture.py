@@ -8,10 +8,8 @@ from functools import cache
 from itertools import chain
 from typing import Literal
 
-from mcp_proxy_conformance.catalogue.case import cases
 from mcp_proxy_conformance.catalogue.grid import Basis, Grid, Heading, grid_of
-from mcp_proxy_conformance.catalogue.stage import stage
-from mcp_proxy_conformance.catalogue.world import ToolKey, final
+from mcp_proxy_conformance.catalogue.specification import specifications
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.verdict.causes import LOCK_OF
 from mcp_proxy_conformance.verdict.result import WORST_FIRST as VERDICTS
@@ -259,17 +257,7 @@ def _verdict(result: Result, clause: str) -> CellVerdict | None:
 @cache
 def _states_of_case(case_id: str) -> frozenset[tuple[str, ...]]:
     """Return the sets of locks on the locked tools that a case is about; empty if it is unknown."""
-    case = next((case for case in cases() if case.id == case_id), None)
-    if case is None:
-        return frozenset()
-    locks = _locks_on(case.given.stage)
-    return frozenset(locks[name] for name in case.tools() if name in locks) - {()}
-
-
-@cache
-def _locks_on(stage_id: str) -> Mapping[ToolKey, tuple[str, ...]]:
-    """Return the locks on each tool of a stage after all of its steps."""
-    return {name: state.locks for name, state in final(stage(stage_id)).items()}
+    return frozenset().union(*(each.locked(case_id) for each in specifications()))
 
 
 Change = tuple[str, tuple[CellVerdict | None, ...]]

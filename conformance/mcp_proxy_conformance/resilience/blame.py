@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Literal
 
-from mcp_proxy_conformance.catalogue.load_case import LATER_PAGE, Behaviour, LoadServer
+from mcp_proxy_conformance.resilience.load_case import LATER_PAGE, Behaviour, LoadServer
 from mcp_proxy_conformance.resilience.walk import (
     AVAILABLE,
     TRANSIENT,

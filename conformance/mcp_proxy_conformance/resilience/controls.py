@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mcp_proxy_conformance.catalogue.load_case import (
+from mcp_proxy_conformance.resilience.load_case import (
     CONTROLS,
     Expected,
     LoadCase,

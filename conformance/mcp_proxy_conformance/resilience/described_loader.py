@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_proxy_conformance.catalogue.load_case import read_own
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.resilience.hello import introduced
+from mcp_proxy_conformance.resilience.load_case import read_own
 from mcp_proxy_conformance.resilience.loader import FIRST_S
 from mcp_proxy_conformance.resilience.loader_target import EXAMPLES, LoaderTarget, program_target
 from mcp_proxy_conformance.run.request import RunRequest

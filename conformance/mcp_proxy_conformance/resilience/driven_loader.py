@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.case import OwnCase, parameter
-from mcp_proxy_conformance.catalogue.load_case import STDIO, LoadCase, load_cases
+from mcp_proxy_conformance.catalogue.own_case import OwnCase, parameter
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.resilience.judged import Says, judged, without_malformed
+from mcp_proxy_conformance.resilience.load_case import STDIO, LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loader import FIRST_S
 from mcp_proxy_conformance.resilience.loader_target import LoaderTarget, overtaken, signed
 from mcp_proxy_conformance.resilience.loads import (

@@ -9,14 +9,7 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.case import Bounds
-from mcp_proxy_conformance.catalogue.load_case import (
-    CONTROLS,
-    Expected,
-    GivenLoad,
-    LoadCase,
-    LoadServer,
-)
+from mcp_proxy_conformance.catalogue.bounds import Bounds
 from mcp_proxy_conformance.resilience.blame import (
     OF_ANY_FAILURE,
     OF_ATTEMPTS,
@@ -26,7 +19,13 @@ from mcp_proxy_conformance.resilience.blame import (
     shown_by,
 )
 from mcp_proxy_conformance.resilience.controls import LoadOf, allowed, basis, status_of
-from mcp_proxy_conformance.resilience.exposed_secret import shows
+from mcp_proxy_conformance.resilience.load_case import (
+    CONTROLS,
+    Expected,
+    GivenLoad,
+    LoadCase,
+    LoadServer,
+)
 from mcp_proxy_conformance.resilience.loader import ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of
 from mcp_proxy_conformance.resilience.loads import Load
@@ -36,6 +35,7 @@ from mcp_proxy_conformance.resilience.walk import STATUSES, Reads, walk
 from mcp_proxy_conformance.resilience.warnings import warnings
 from mcp_proxy_conformance.upstream.faults import Seen
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open, about
+from mcp_proxy_conformance.verdict.exposed_secret import shows
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 ECHOED = "S1.secrets~echoed"

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadCase
 from mcp_proxy_conformance.resilience.embedded import ChangedLoader, EmbeddedLoader, LoaderHost
+from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase
 from mcp_proxy_conformance.resilience.loader import Loader, LoaderProgram
 from mcp_proxy_conformance.resilience.walk import SIGNATURE, Reads, walk
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target

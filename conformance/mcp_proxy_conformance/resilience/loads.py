@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.load_case import (
+from mcp_proxy_conformance.resilience.load_case import (
     CONTROL_DOWN,
     CONTROL_UP,
     Expected,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from http import HTTPStatus
 
-from mcp_proxy_conformance.catalogue.load_case import LATER_PAGE, LoadServer
 from mcp_proxy_conformance.resilience.blame import Blame, blamed
+from mcp_proxy_conformance.resilience.load_case import LATER_PAGE, LoadServer
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.upstream.faults import Seen

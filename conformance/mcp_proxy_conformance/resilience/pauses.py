@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
 
-from mcp_proxy_conformance.catalogue.load_case import (
+from mcp_proxy_conformance.resilience.load_case import (
     Behaviour,
     Expected,
     GivenLoad,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
-from mcp_proxy_conformance.catalogue.load_case import CONTROL_DOWN, Behaviour, LoadCase, LoadServer
+from mcp_proxy_conformance.resilience.load_case import CONTROL_DOWN, Behaviour, LoadCase, LoadServer
 from mcp_proxy_conformance.resilience.loader import Loaded
 from mcp_proxy_conformance.resilience.walk import TRANSIENT, signal_of
 from mcp_proxy_conformance.upstream.faults import FaultServers

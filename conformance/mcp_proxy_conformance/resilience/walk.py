@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from mcp_proxy_conformance.catalogue.load_case import (
+from mcp_proxy_conformance.resilience.load_case import (
     HEALTHY_PATH,
     LATER_PAGE,
     MISSING_PATH,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.case import OwnCase
+from mcp_proxy_conformance.catalogue.own_case import OwnCase
 from mcp_proxy_conformance.catalogue.requirement import Profile
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mcp_proxy_conformance.catalogue.case import Case
+from mcp_proxy_conformance.catalogue.case_file import CitingCase
 from mcp_proxy_conformance.catalogue.index import Check, cases, checks
 from mcp_proxy_conformance.catalogue.interpretation import Interpretation, interpretations
-from mcp_proxy_conformance.catalogue.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.catalogue.requirement import (
     Clause,
     Profile,
@@ -54,7 +53,7 @@ class Shipped:
     profiles: Sequence[Profile]
     interpretations: Sequence[Interpretation]
     checks: Sequence[Check]
-    cases: Sequence[Case | LoadCase]
+    cases: Sequence[CitingCase]
     counterexamples: Sequence[Any]
     variants: Sequence[Any]
 
@@ -88,7 +87,7 @@ def shipped() -> Shipped:
         profiles=versions(),
         interpretations=interpretations(),
         checks=checks(),
-        cases=(*cases(), *load_cases()),
+        cases=cases(),
     )
 
 

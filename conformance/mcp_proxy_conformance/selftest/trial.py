@@ -17,8 +17,8 @@ from mcp_proxy_conformance.targets.adapter import Target
 
 EVERY = Selection()
 """All checks of the profile, in their order."""
-LONG_S = 120
-"""Seconds that one check may take of a variant, which need not be quick."""
+LONG_S = 600
+"""Seconds that one check may take of a variant, which need not be quick: its trial has a limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

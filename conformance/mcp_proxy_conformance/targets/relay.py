@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.relay_case import RelayCase
+from mcp_proxy_conformance.catalogue.case_file import CitingCase
 from mcp_proxy_conformance.targets.adapter import AdapterError, Target
 from mcp_proxy_conformance.targets.process import free_port
 
@@ -100,7 +100,7 @@ class RelayTarget(Target):
     facts: RelayFacts = field(default_factory=RelayFacts)
     examples: int = EXAMPLES
     seed: int = 0
-    cases: tuple[RelayCase, ...] = ()
+    cases: tuple[CitingCase, ...] = ()
 
     @property
     def declared(self) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.case import read, read_own
 from mcp_proxy_conformance.catalogue.case_file import BadCase, case_texts
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.discovery.case import read, read_own
 
 TABLE = {"id": "{word}", "when": "{when}", "title": "{n} of {word}", "{word}": ["{n}", "{{n}}"]}
 

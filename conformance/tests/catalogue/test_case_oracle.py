@@ -7,10 +7,10 @@ import json
 import pytest
 
 from mcp_proxy_conformance.authoring.linter import lint
-from mcp_proxy_conformance.catalogue.case import Case, cases
 from mcp_proxy_conformance.catalogue.resources import case_files, fixtures_dir
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, final, key
+from mcp_proxy_conformance.discovery.case import Case, cases
 
 CASES = cases()
 

@@ -14,10 +14,10 @@ import pytest
 import strangers
 from pages import blocks
 
-from mcp_proxy_conformance.catalogue.case import CAP_FILLS, Case, cases
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.discovery.arming import arm
+from mcp_proxy_conformance.discovery.case import CAP_FILLS, Case, cases
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_mutants.proxy.changed import Changed

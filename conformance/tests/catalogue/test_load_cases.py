@@ -8,9 +8,10 @@ from typing import Any, get_args
 
 import pytest
 
-from mcp_proxy_conformance.authoring.load_rules import comparable
 from mcp_proxy_conformance.catalogue.case_file import BadCase
-from mcp_proxy_conformance.catalogue.load_case import (
+from mcp_proxy_conformance.catalogue.requirement import profile
+from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.resilience.load_case import (
     CONTROL_DOWN,
     CONTROL_UP,
     CONTROLS,
@@ -21,8 +22,7 @@ from mcp_proxy_conformance.catalogue.load_case import (
     load_cases,
     read,
 )
-from mcp_proxy_conformance.catalogue.requirement import profile
-from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.resilience.load_rules import comparable
 from mcp_proxy_conformance.resilience.walk import walk
 
 CASES = load_cases()

@@ -14,8 +14,8 @@ import strangers
 from pages import blocks
 from sound_case import shipped_json
 
-from mcp_proxy_conformance.catalogue.case import Case, cases
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.discovery.case import Case, cases
 
 PAGE = "CASES.md"
 RUNNER = Path(__file__).parents[1] / "node" / "run-case.mjs"

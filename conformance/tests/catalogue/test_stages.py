@@ -11,10 +11,10 @@ from functools import cache
 import pytest
 from jsonschema import Draft202012Validator
 
-from mcp_proxy_conformance.authoring.stage_rules import misplaced, texts, tokens, unlike
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey, World
+from mcp_proxy_conformance.discovery.authoring.stage_rules import misplaced, texts, tokens, unlike
 
 FILES = {path.stem: path for path in sorted((fixtures_dir() / "stages").glob("*.json"))}
 ORDER = ("add", "approval", "user", "change", "config", "quarantine", "server")

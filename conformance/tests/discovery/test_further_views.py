@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from mcp_proxy_conformance.catalogue.case import Case, cases
 from mcp_proxy_conformance.discovery import views
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.case import Case, cases
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Misshapen
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.discovery.input_schema import refusals
 from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen
+from mcp_proxy_conformance.wire.input_schema import refusals
 
 FORMS: list[dict[str, Any]] = [{"query": "a" * 40}, {"query": "a" * 40, "include_disabled": True}]
 

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from mcp_proxy_conformance.discovery.input_schema import default, refusals
 from mcp_proxy_conformance.discovery.live.budget import MOST_HELD, Budget, Ledger, OverBudget
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire import jsonrpc
 from mcp_proxy_conformance.wire.faults import ProtocolFault
+from mcp_proxy_conformance.wire.input_schema import default, refusals
 
 ORDINARY = json.dumps({"tools": [{"name": f"forge:t{n}", "tags": ["a", "b"]} for n in range(40)]})
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mcp_proxy_conformance.catalogue.load_case import load_cases
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.driven_loader import LoadBench
+from mcp_proxy_conformance.resilience.load_case import load_cases
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of, embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.run.request import Selection

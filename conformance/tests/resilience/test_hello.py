@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from mcp_proxy_conformance.catalogue.load_case import load_cases
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.hello import ANSWER, introduced, read_hello
+from mcp_proxy_conformance.resilience.load_case import load_cases
 from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.targets.description import BadTarget, Description
 

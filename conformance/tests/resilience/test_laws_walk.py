@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadServer
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.blame import (
     NOTIFICATION,
@@ -22,6 +21,7 @@ from mcp_proxy_conformance.resilience.blame import (
 )
 from mcp_proxy_conformance.resilience.laws.generated_loads import generated
 from mcp_proxy_conformance.resilience.laws.worlds import WORDS, a_load
+from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadServer
 from mcp_proxy_conformance.resilience.walk import Reads, walk
 
 Json = dict[str, Any]

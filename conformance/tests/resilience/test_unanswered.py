@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mcp_proxy_conformance.catalogue.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.resilience import loads as loads_module
 from mcp_proxy_conformance.resilience.driven_loader import LoadBench
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
+from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loader_target import loader_target
 from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, WELL, Loads
 from mcp_proxy_conformance.resilience.walk import Reads

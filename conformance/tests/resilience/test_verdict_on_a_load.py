@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.resilience.exposed_secret import shows
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.description import OF_LOADERS
+from mcp_proxy_conformance.verdict.exposed_secret import shows
 from mcp_proxy_mutants.loader.changed import ChangedLoad
 from mcp_proxy_mutants.loader.mutants import load_mutants
 from mcp_proxy_mutants.loader.variants import load_variants

@@ -17,13 +17,13 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 from mcp_proxy_conformance.catalogue.index import checks
-from mcp_proxy_conformance.catalogue.load_case import LoadCase, read_own
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.driven_loader import LoadBench
 from mcp_proxy_conformance.resilience.laws.generated_loads import GeneratedLoads
 from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
 from mcp_proxy_conformance.resilience.laws.worlds import WORDS
+from mcp_proxy_conformance.resilience.load_case import LoadCase, read_own
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.resilience.walk import Reads

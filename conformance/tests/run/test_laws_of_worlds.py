@@ -16,11 +16,11 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
-from mcp_proxy_conformance.catalogue.case import When, read_own
 from mcp_proxy_conformance.catalogue.case_file import BadCase
 from mcp_proxy_conformance.catalogue.index import checks
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.discovery.case import When, read_own
 from mcp_proxy_conformance.discovery.laws.generated_worlds import (
     GeneratedWorlds,
     LawOptions,

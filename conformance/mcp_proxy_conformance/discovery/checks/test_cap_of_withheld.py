@@ -11,11 +11,11 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, Step, server, tool, world
 from mcp_proxy_conformance.discovery.agents import onlookers
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.input_schema import default
 from mcp_proxy_conformance.discovery.offered import offered
 from mcp_proxy_conformance.discovery.oracle import cap
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import NotApplicable
+from mcp_proxy_conformance.wire.input_schema import default
 
 OPEN, INDEXED, WITHHELD = "solmek", "gremtol", "vosquil"
 """Words of callable tools, of locked tools of every kind, and of withheld tools only."""

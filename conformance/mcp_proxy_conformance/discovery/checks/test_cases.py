@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.catalogue.case import Case, each_case
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.case import Case, each_case
 from mcp_proxy_conformance.discovery.views import looked_at
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.catalogue.case import Case, each_case
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.case import Case, each_case
 from mcp_proxy_conformance.discovery.driven_proxy import GENERATED, LawBench
 from mcp_proxy_conformance.discovery.views import looked_at
 

@@ -16,7 +16,6 @@ from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server,
 from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.input_schema import default, refusals
 from mcp_proxy_conformance.discovery.offered import (
     conversations,
     listed_at,
@@ -28,6 +27,7 @@ from mcp_proxy_conformance.discovery.presence import needs_flag
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.comparison import read_in
 from mcp_proxy_conformance.verdict.exchanges import View
+from mcp_proxy_conformance.wire.input_schema import default, refusals
 
 MIXED = stage("mixed")
 LOCKED = world(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.bench import ABSENT
+from mcp_proxy_conformance.discovery.case import When
 from mcp_proxy_conformance.discovery.forms import unequal
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
 from mcp_proxy_conformance.discovery.oracle import (

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.case import When
 from mcp_proxy_conformance.discovery.contents import masked
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
 from mcp_proxy_conformance.discovery.locked_entries import own_query

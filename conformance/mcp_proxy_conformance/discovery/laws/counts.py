@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.discovery.answer import ServerEntry
 from mcp_proxy_conformance.discovery.bench import ABSENT
+from mcp_proxy_conformance.discovery.case import When
 from mcp_proxy_conformance.discovery.contents import strings
 from mcp_proxy_conformance.discovery.counts import (
     KEYS,

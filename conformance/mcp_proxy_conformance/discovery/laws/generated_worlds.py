@@ -12,8 +12,8 @@ from functools import partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
-from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.catalogue.world import Step, key
+from mcp_proxy_conformance.discovery.case import When
 from mcp_proxy_conformance.discovery.laws.plan import Plan
 from mcp_proxy_conformance.discovery.laws.player import PlayedWorld, play
 from mcp_proxy_conformance.discovery.laws.smaller_plans import size, smaller

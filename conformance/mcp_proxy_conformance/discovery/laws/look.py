@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.agents import beyond, scoped
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.case import When
 from mcp_proxy_conformance.discovery.locked_entries import own_query
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.comparison import Comparison, about

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolState
 from mcp_proxy_conformance.discovery.agents import beyond, listing_of
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT
+from mcp_proxy_conformance.discovery.case import When
 from mcp_proxy_conformance.discovery.counts import (
     more_than,
     outside_entries,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT
+from mcp_proxy_conformance.discovery.case import When
 from mcp_proxy_conformance.discovery.contents import masked
 from mcp_proxy_conformance.discovery.grounds import as_callable, broken_by, shown_by
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look

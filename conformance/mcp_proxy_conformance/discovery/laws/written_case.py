@@ -9,19 +9,12 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.case import (
-    Bounds,
-    Case,
-    Given,
-    Rejection,
-    Then,
-    When,
-    read_own,
-)
+from mcp_proxy_conformance.catalogue.bounds import Bounds
 from mcp_proxy_conformance.catalogue.json_file import write
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey, ToolState, World, after, initial
 from mcp_proxy_conformance.discovery.arming import arm
 from mcp_proxy_conformance.discovery.bench import Bench
+from mcp_proxy_conformance.discovery.case import Case, Given, Rejection, Then, When, read_own
 from mcp_proxy_conformance.discovery.laws.plan import Plan, replaced
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.oracle import (

@@ -192,7 +192,7 @@ def _fake(make: Callable[[], Any]) -> Callable[[], Target]:
     """Return a function that makes a Target, with short waits; its adapter comes from `make()`."""
     surface = operator_surface()
     return lambda: Target(
-        kind="control", make=make, surface=surface, settle_s=SETTLE_S, ready_s=0.5, enforce_s=0.2
+        kind="command", make=make, surface=surface, settle_s=SETTLE_S, ready_s=0.5, enforce_s=0.2
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.catalogue.relay_case import RelayCase
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.driven_relay import each_relay_case
+from mcp_proxy_conformance.fidelity.relay_case import RelayCase
 
 
 @each_relay_case("arguments")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.catalogue.load_case import LoadCase
 from mcp_proxy_conformance.resilience.driven_loader import LoadBench, each_load
+from mcp_proxy_conformance.resilience.load_case import LoadCase
 
 
 @each_load("timeout")

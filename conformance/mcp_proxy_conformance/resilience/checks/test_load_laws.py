@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.catalogue.load_case import LoadCase
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.resilience.driven_loader import GENERATED, LoadBench, each_load
+from mcp_proxy_conformance.resilience.load_case import LoadCase
 
 
 @requirement(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from mcp_proxy_conformance.catalogue.load_case import (
+from mcp_proxy_conformance.catalogue.requirement import requirement
+from mcp_proxy_conformance.catalogue.stage import on
+from mcp_proxy_conformance.resilience.driven_loader import LOADS, LoadBench
+from mcp_proxy_conformance.resilience.load_case import (
     Behaviour,
     Expected,
     GivenLoad,
     LoadCase,
     LoadServer,
 )
-from mcp_proxy_conformance.catalogue.requirement import requirement
-from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.resilience.driven_loader import LOADS, LoadBench
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.pauses import (
     RETRIED,

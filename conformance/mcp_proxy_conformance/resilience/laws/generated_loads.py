@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from mcp_proxy_conformance.catalogue.json_file import write
-from mcp_proxy_conformance.catalogue.load_case import LoadCase
 from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared, script_in_words
 from mcp_proxy_conformance.resilience.laws.smaller_loads import size, smaller
 from mcp_proxy_conformance.resilience.laws.worlds import built, recipes, tours
+from mcp_proxy_conformance.resilience.load_case import LoadCase
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.laws.engine import CONFIRMED, FOLDER, Examples, Tried, run_again

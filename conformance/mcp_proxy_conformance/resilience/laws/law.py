@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadCase, LoadServer, healed
 from mcp_proxy_conformance.resilience.blame import (
     OF_ATTEMPTS,
     OF_STATUS,
@@ -16,6 +15,7 @@ from mcp_proxy_conformance.resilience.blame import (
 )
 from mcp_proxy_conformance.resilience.judged import answered, fair_numbers
 from mcp_proxy_conformance.resilience.laws.worlds import case_of, once
+from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, LoadServer, healed
 from mcp_proxy_conformance.resilience.loader import Loaded, ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of
 from mcp_proxy_conformance.resilience.loads import Load

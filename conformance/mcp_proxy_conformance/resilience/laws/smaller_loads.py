@@ -7,8 +7,8 @@ from itertools import combinations
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.load_case import Behaviour, LoadCase, LoadServer
 from mcp_proxy_conformance.resilience.laws.worlds import case_of
+from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, LoadServer
 from mcp_proxy_conformance.resilience.walk import Reads
 
 HEALTHY = Behaviour(do="healthy")

@@ -10,7 +10,8 @@ from typing import Literal
 import msgspec
 from hypothesis import strategies as st
 
-from mcp_proxy_conformance.catalogue.load_case import (
+from mcp_proxy_conformance.resilience.blame import is_open
+from mcp_proxy_conformance.resilience.load_case import (
     AttemptBounds,
     Behaviour,
     Expected,
@@ -21,7 +22,6 @@ from mcp_proxy_conformance.catalogue.load_case import (
     Status,
     healed,
 )
-from mcp_proxy_conformance.resilience.blame import is_open
 from mcp_proxy_conformance.resilience.walk import Reads, signal_of, walk
 from mcp_proxy_conformance.upstream.faults.port import LINUX
 from mcp_proxy_conformance.upstream.faults.reserved_name import why_resolvable

@@ -10,9 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from mcp_proxy_conformance.catalogue.case import When
 from mcp_proxy_conformance.targets.waits import Repetition, during
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open, same
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
@@ -45,7 +44,7 @@ class Tried(Generic[E]):
     found: Found
     observed: Counter[str]
     broken: Collection[str]
-    asked: Mapping[str, When] = field(default_factory=dict)
+    asked: Mapping[str, Any] = field(default_factory=dict)
     is_answered: bool = True
 
 

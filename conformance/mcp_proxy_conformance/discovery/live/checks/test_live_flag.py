@@ -10,10 +10,10 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.calibration import differences
-from mcp_proxy_conformance.discovery.input_schema import default, refusals
 from mcp_proxy_conformance.discovery.live.leaks import leaks
 from mcp_proxy_conformance.discovery.live.live_bench import ONE_ANSWER, SEVERAL_ANSWERS, LiveBench
 from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_conformance.wire.input_schema import default, refusals
 
 IN_THE_WAY = "no query got identical answers before and after"
 

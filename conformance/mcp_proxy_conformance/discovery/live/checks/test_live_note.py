@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mcp_proxy_conformance.catalogue.case import Bounds
+from mcp_proxy_conformance.catalogue.bounds import Bounds
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.discovery.answer import Answer

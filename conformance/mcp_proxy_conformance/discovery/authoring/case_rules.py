@@ -10,9 +10,10 @@ from functools import cached_property
 from mcp_proxy_conformance.authoring.corpus import Corpus
 from mcp_proxy_conformance.authoring.documents import Document
 from mcp_proxy_conformance.authoring.finding import LintFinding
-from mcp_proxy_conformance.catalogue.case import CAP_FILLS, NOTE_COUNT, Bounds, Case
+from mcp_proxy_conformance.catalogue.bounds import Bounds
 from mcp_proxy_conformance.catalogue.requirement import unknown
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState, World, final, key
+from mcp_proxy_conformance.discovery.case import CAP_FILLS, NOTE_COUNT, Case
 from mcp_proxy_conformance.discovery.oracle import (
     ABSENT,
     CALLABLE,

@@ -1,4 +1,4 @@
-"""Detection of a secret in a loader's answer: plain, percent-encoded or in base64."""
+"""Detection of a secret in an answer: plain, percent-encoded or in base64."""
 
 from __future__ import annotations
 

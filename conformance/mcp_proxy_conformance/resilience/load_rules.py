@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from mcp_proxy_conformance.authoring.corpus import Corpus
 from mcp_proxy_conformance.authoring.documents import Document
 from mcp_proxy_conformance.authoring.finding import LintFinding
-from mcp_proxy_conformance.catalogue.case import Bounds
-from mcp_proxy_conformance.catalogue.load_case import (
+from mcp_proxy_conformance.catalogue.bounds import Bounds
+from mcp_proxy_conformance.catalogue.requirement import Catalogue
+from mcp_proxy_conformance.resilience.load_case import (
     Expected,
     LoadCase,
     LoadServer,
     faults,
     healed,
 )
-from mcp_proxy_conformance.catalogue.requirement import Catalogue
 from mcp_proxy_conformance.resilience.walk import Allowed, walk
 
 WRITE = "expect what the source allows for its `script` (`explain CLAUSE` names the place)"

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from mcp_proxy_conformance.catalogue.bounded import read_bytes
+from mcp_proxy_conformance.catalogue.bounds import Bounds
 from mcp_proxy_conformance.catalogue.case_file import (
     ID,
     BadCase,
-    CitingCase,
     own_cases,
     read_cases,
     readable,
     shipped,
 )
-from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.catalogue.own_case import parameter
 from mcp_proxy_conformance.catalogue.stage import BadStage, stage
-from mcp_proxy_conformance.catalogue.world import ToolKey, World, key
+from mcp_proxy_conformance.catalogue.world import ToolKey, World, final, key
 
 if TYPE_CHECKING:
     import pytest
@@ -57,28 +56,6 @@ class CallableMembers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     has: tuple[str, ...] | None = None
     lacks: tuple[str, ...] | None = None
     only: tuple[str, ...] | None = None
-
-
-class Bounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An inclusive range, or one number."""
-
-    min: int = 0
-    max: int | None = None
-    equals: int | None = None
-
-    def __str__(self) -> str:
-        """Return the bounds in words: `at most 10`, `1 to 10`, `3 or more`, `5`."""
-        if self.equals is not None or self.max == self.min:
-            return f"{self.min if self.equals is None else self.equals}"
-        if self.max is not None and not self.min:
-            return f"at most {self.max}"
-        return f"{self.min} or more" if self.max is None else f"{self.min} to {self.max}"
-
-    def holds(self, number: int) -> bool:
-        """Whether the number is within the bounds or, with `equals`, is that number."""
-        if self.equals is not None:
-            return number == self.equals
-        return self.min <= number and (self.max is None or number <= self.max)
 
 
 class Rejection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -160,6 +137,18 @@ def cases() -> tuple[Case, ...]:
     return shipped("discovery", read)
 
 
+def locks_of(case_id: str) -> frozenset[tuple[str, ...]]:
+    """Return the sets of locks on the locked tools that a shipped case is about, if there is one.
+
+    They are those after all steps of its stage.
+    """
+    case = next((case for case in cases() if case.id == case_id), None)
+    if case is None:
+        return frozenset()
+    states = final(stage(case.given.stage))
+    return frozenset(states[name].locks for name in case.tools() if name in states) - {()}
+
+
 def read(path: Path) -> list[Case]:
     """Return the discovery cases of a file; raise BadCase for one that does not fit the schema."""
     return read_cases(path, Case, "case")
@@ -189,32 +178,6 @@ def _world(path: Path, name: str) -> World:
     return stage(name)
 
 
-class OwnCase(NamedTuple):
-    """A user's case from `--case`, its world, and what it needs besides what its clauses need."""
-
-    case: CitingCase
-    world: World
-    needs: tuple[str, ...] = ()
-
-
-def parametrise(metafunc: pytest.Metafunc, own: Sequence[OwnCase]) -> None:
-    """Replace the shipped cases of a check by a user's, at pytest's collection.
-
-    Checks whose cases are of another area, or another kind (discovery, load, relay), stay as they
-    are.
-    """
-    import pytest  # noqa: PLC0415 - as in each_case
-
-    marks = metafunc.definition.own_markers
-    for at, mark in enumerate(marks):
-        if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:
-            first = mark.args[1][0].values[0]
-            kind = type(first), first.area
-            mine = [parameter(*one) for one in own if (type(one.case), one.case.area) == kind]
-            if mine:
-                marks[at] = pytest.mark.parametrize("case", mine).mark
-
-
 def each_case(area: str) -> pytest.MarkDecorator:
     """Return a decorator that parametrises a check's `case` with the shipped cases of an area.
 
@@ -225,23 +188,3 @@ def each_case(area: str) -> pytest.MarkDecorator:
     chosen = [case for case in cases() if case.area == area]
     worlds = [stage(case.given.stage) for case in chosen]
     return pytest.mark.parametrize("case", list(map(parameter, chosen, worlds)))
-
-
-def parameter(case: CitingCase, world: World, needs: tuple[str, ...] = ()) -> Any:
-    """Return a case as a pytest parameter, marked with its clauses and its world.
-
-    The target must declare the capabilities of the clauses and those in `needs`; the case runs on
-    a shared target. Raises UnknownClause for a clause that is not in the catalogue.
-    """
-    import pytest  # noqa: PLC0415 - as above
-
-    words = {word for clause in case.clauses for word in catalogue().clause(clause).capability}
-    needs = tuple(sorted(words.union(needs)))
-    return pytest.param(
-        case,
-        id=case.id,
-        marks=[
-            pytest.mark.requirement(*case.clauses),
-            pytest.mark.on(world, fresh=False, needs=needs),
-        ],
-    )

@@ -1,6 +1,6 @@
 """Validation of arguments by a target's input schema, in a child process if it may not end.
 
-`python -m mcp_proxy_conformance.discovery.input_schema` is that child: a JSON line in, one out.
+`python -m mcp_proxy_conformance.wire.input_schema` is that child: a JSON line in, one out.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _in_child(schema: dict[str, Any], forms: Sequence[dict[str, Any]]) -> Applie
     try:
         request = json.dumps([schema, forms]).encode()
         done = subprocess.run(
-            [sys.executable, "-m", "mcp_proxy_conformance.discovery.input_schema"],
+            [sys.executable, "-m", "mcp_proxy_conformance.wire.input_schema"],
             input=request, capture_output=True, timeout=APPLIED_S, check=False,
         )  # fmt: skip
         return Applied(*json.loads(done.stdout))

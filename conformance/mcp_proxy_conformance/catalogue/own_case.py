@@ -1,0 +1,59 @@
+"""Cases as pytest's parameters: shipped ones, and a user's own in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcp_proxy_conformance.catalogue.case_file import CitingCase
+from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.catalogue.world import World
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class OwnCase(NamedTuple):
+    """A user's case from `--case`, its world, and what it needs besides what its clauses need."""
+
+    case: CitingCase
+    world: World
+    needs: tuple[str, ...] = ()
+
+
+def parametrise(metafunc: pytest.Metafunc, own: Sequence[OwnCase]) -> None:
+    """Replace the shipped cases of a check by a user's, at pytest's collection.
+
+    Checks whose cases are of another area, or another kind (discovery, load, relay), stay as they
+    are.
+    """
+    import pytest  # noqa: PLC0415 - checks alone are marked; readers of cases go without
+
+    marks = metafunc.definition.own_markers
+    for at, mark in enumerate(marks):
+        if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:
+            first = mark.args[1][0].values[0]
+            kind = type(first), first.area
+            mine = [parameter(*one) for one in own if (type(one.case), one.case.area) == kind]
+            if mine:
+                marks[at] = pytest.mark.parametrize("case", mine).mark
+
+
+def parameter(case: CitingCase, world: World, needs: tuple[str, ...] = ()) -> Any:
+    """Return a case as a pytest parameter, marked with its clauses and its world.
+
+    The target must declare the capabilities of the clauses and those in `needs`; the case runs on
+    a shared target. Raises UnknownClause for a clause that is not in the catalogue.
+    """
+    import pytest  # noqa: PLC0415 - as above
+
+    words = {word for clause in case.clauses for word in catalogue().clause(clause).capability}
+    needs = tuple(sorted(words.union(needs)))
+    return pytest.param(
+        case,
+        id=case.id,
+        marks=[
+            pytest.mark.requirement(*case.clauses),
+            pytest.mark.on(world, fresh=False, needs=needs),
+        ],
+    )
