@@ -24,7 +24,7 @@ ENGINE = (
 SPECIFICATIONS = ("discovery", "resilience", "fidelity")
 ROOMS = (*ENGINE, *SPECIFICATIONS, "api")
 """Bottom up: a room may import from those before it, but no specification from another."""
-ROOM_OF = {"api": "api", "autoload": "plugin", "__main__": "cli"}
+ROOM_OF = {"autoload": "plugin", "__main__": "cli"}
 """The rooms of the modules outside of folders."""
 SEAM = "catalogue.specification"
 """It names types of its members that are above it, for those who read it and for mypy alone."""

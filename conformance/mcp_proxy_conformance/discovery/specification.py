@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_proxy_conformance.catalogue.specification import Command, Specification
+from mcp_proxy_conformance.discovery.profiles import LIVE, OF_PROXIES, PROVEN
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.authoring.kinds import Kind
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.selftest.proof import Proof
     from mcp_proxy_conformance.targets.adapter import Target
 
-OF_PROXIES, LIVE = "discovery+robustness", "discovery-live"
-"""The profiles by which a proxy that the suite drives, and a running endpoint, are judged."""
-PROVEN = ("discovery", "robustness")
-"""The profiles each of whose clauses needs mutants."""
 COMMANDS = "mcp_proxy_conformance.discovery.commands"
 
 

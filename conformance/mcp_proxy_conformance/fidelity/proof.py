@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.fidelity.specification import OF_RELAYS
+from mcp_proxy_conformance.fidelity.profiles import OF_RELAYS
 from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.selftest.proof import Proof
 from mcp_proxy_conformance.targets.adapter import Target

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_proxy_conformance.catalogue.specification import Command, Specification
+from mcp_proxy_conformance.fidelity.profiles import OF_RELAYS, PROVEN
 
 if TYPE_CHECKING:
     from mcp_proxy_conformance.authoring.kinds import Kind
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from mcp_proxy_conformance.run.subject import Subject
     from mcp_proxy_conformance.selftest.proof import Proof
     from mcp_proxy_conformance.targets.adapter import Target
-
-OF_RELAYS = "fidelity+integrity"
-"""The profile by which a relay is judged."""
 
 
 def _target(request: RunRequest, scratch: Path) -> Target:
@@ -112,7 +110,7 @@ SPECIFICATION = Specification(
     linted=_linted,
     page=_page,
     proof=_proof,
-    proven=("fidelity", "integrity"),
+    proven=PROVEN,
     runs={
         "relay": Command(
             "mcp_proxy_conformance.fidelity.commands:relay", "Judge a relay of one MCP server."

@@ -12,7 +12,7 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.interpretation import interpretations
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
-from mcp_proxy_conformance.fidelity.specification import OF_RELAYS
+from mcp_proxy_conformance.fidelity.profiles import OF_RELAYS
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.gather import trials
 from mcp_proxy_mutants.relay.changed import Got, Sent, by_message

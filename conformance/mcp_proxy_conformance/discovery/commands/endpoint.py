@@ -31,7 +31,7 @@ from mcp_proxy_conformance.discovery.live.endpoint import (
     tool_key,
 )
 from mcp_proxy_conformance.discovery.live.plan import plan
-from mcp_proxy_conformance.discovery.specification import LIVE
+from mcp_proxy_conformance.discovery.profiles import LIVE
 from mcp_proxy_conformance.discovery.surface_names import cut
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import ending

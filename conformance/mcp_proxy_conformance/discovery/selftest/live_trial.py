@@ -13,8 +13,8 @@ from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey, key, server, tool, world
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
+from mcp_proxy_conformance.discovery.profiles import LIVE
 from mcp_proxy_conformance.discovery.requests import discover
-from mcp_proxy_conformance.discovery.specification import LIVE
 from mcp_proxy_conformance.run.invocation import invoke, prepare
 from mcp_proxy_conformance.run.request import RunRequest, Selection
 from mcp_proxy_conformance.targets.adapter import Target

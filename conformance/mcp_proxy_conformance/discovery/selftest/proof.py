@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.surface import STATUSES
+from mcp_proxy_conformance.discovery.profiles import OF_PROXIES, PROVEN
 from mcp_proxy_conformance.discovery.remediation import judge
 from mcp_proxy_conformance.discovery.selftest.changed import mutated, reference, varied
 from mcp_proxy_conformance.discovery.selftest.controls import CONTROLS
@@ -15,7 +16,6 @@ from mcp_proxy_conformance.discovery.selftest.recordings import with_recordings
 from mcp_proxy_conformance.discovery.selftest.removal import REMOVALS
 from mcp_proxy_conformance.discovery.selftest.rewriting_server import rewriting
 from mcp_proxy_conformance.discovery.selftest.wire import WIRE_FAULTS
-from mcp_proxy_conformance.discovery.specification import OF_PROXIES, PROVEN
 from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.selftest.proof import Proof, profile_of
 from mcp_proxy_conformance.targets.adapter import Target
