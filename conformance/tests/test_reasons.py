@@ -14,7 +14,13 @@ import pytest
 import mcp_proxy_conformance
 
 PACKAGE = Path(mcp_proxy_conformance.__file__).parent
-RENDERERS = ("report/", "cli/", "verdict/headline.py", "verdict/deviations/writing.py")
+RENDERERS = (
+    "report/",
+    "cli/",
+    "discovery/commands/",
+    "verdict/headline.py",
+    "verdict/deviations/writing.py",
+)
 """Modules that make sentences for people, and may cut and wrap them."""
 WORDS = ("reason", "why")
 READS = frozenset({

@@ -10,6 +10,7 @@ from mcp_proxy_conformance.authoring.corpus import Corpus
 from mcp_proxy_conformance.authoring.documents import Document
 from mcp_proxy_conformance.authoring.finding import LintFinding
 from mcp_proxy_conformance.authoring.frozen import fingerprint
+from mcp_proxy_conformance.authoring.kinds import REQUIREMENTS
 from mcp_proxy_conformance.catalogue.requirement import (
     Catalogue,
     Clause,
@@ -40,7 +41,7 @@ def requirement_findings(document: Document, known: Corpus) -> Iterator[LintFind
             yield from _clause(document, (*at, "clause", place), clause, row, known)
             if clause.level == "advisory" and clause.id not in explained:
                 fault = f"{clause.id} is advisory, but no interpretation names it"
-                repair = "name it in a row of fixtures/interpretations.toml"
+                repair = "name it in a row of fixtures/*/interpretations.toml"
                 yield document.finding_at((*at, "clause", place, "id"), fault, repair)
 
 
@@ -93,7 +94,7 @@ def _source(document: Document, at: Place, source: Source, known: Corpus) -> Ite
     there = known.places.get(source.text, frozenset())
     if source.at not in there:
         fault = f"{source.text}: {unknown('place', source.at, there)}"
-        repair = "name a place of that text; a new sentence is a row of fixtures/sentences.toml"
+        repair = "name a place of that text; a new sentence is a row of fixtures/*/sentences.toml"
         yield document.finding_at((*at, "source"), fault, repair)
 
 
@@ -101,11 +102,14 @@ def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding
     """Yield the findings on a list of sentences that is valid under its schema.
 
     They are on unknown clauses, on places that look like a requirement's id but are not one,
-    and on clauses that no sentence names.
+    and on clauses of its specification that no sentence names.
     """
     clauses = known.catalogue.clauses
     requirements = {row.id for row in known.catalogue.requirements}
-    listed = {name for row in document.value.rows for name in row.clauses}
+    named = {name for row in known.sentences for name in row.clauses}
+    folder = document.path.absolute().parent.name
+    beside = [each for each in known.of(REQUIREMENTS) if each.path.absolute().parts[-3] == folder]
+    owned = [row for each in beside for row in each.value.requirements]
     for number, row in enumerate(document.value.rows):
         at: Place = ("sentence", number)
         for name in row.clauses:
@@ -114,8 +118,8 @@ def sentence_findings(document: Document, known: Corpus) -> Iterator[LintFinding
                 yield document.finding_at((*at, "clauses", name), fault, "name an existing clause")
         if _NUMBERED.fullmatch(row.at) and row.at not in requirements:
             fault = f"there is no requirement {row.at}"
-            yield document.finding_at((*at, "at"), fault, "write it in fixtures/requirements")
-    for name in clauses.keys() - listed:
+            yield document.finding_at((*at, "at"), fault, "write it in fixtures/*/requirements")
+    for name in {clause.id for row in owned for clause in row.clauses} - named:
         fault = f"no sentence names the clause {name}"
         yield document.finding_at((), fault, "list it in `clauses` of the sentence that it judges")
 
@@ -167,7 +171,7 @@ def frozen_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     there = [profile.name for profile in known.profiles]
     for name in document.data["frozen"]:
         if name not in there:
-            fault = f"{name} is frozen, but no file of fixtures/profiles contains it"
+            fault = f"{name} is frozen, but no file of fixtures/*/profiles contains it"
             yield document.finding_at(("frozen", name), fault, f"restore it as {name}.toml")
 
 

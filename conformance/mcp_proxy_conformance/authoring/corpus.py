@@ -12,6 +12,7 @@ from mcp_proxy_conformance.authoring.documents import Document, read
 from mcp_proxy_conformance.authoring.kinds import (
     FROZEN,
     INTERPRETATIONS,
+    OWN,
     PROFILE,
     REQUIREMENTS,
     SENTENCES,
@@ -21,7 +22,6 @@ from mcp_proxy_conformance.authoring.kinds import (
 from mcp_proxy_conformance.catalogue.case_file import Place
 from mcp_proxy_conformance.catalogue.index import checks_of
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, Profile
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.catalogue.sentence import Sentence, places
 from mcp_proxy_conformance.catalogue.specification import specifications
 from mcp_proxy_conformance.catalogue.world import World
@@ -143,8 +143,12 @@ def corpus(own: Iterable[Document]) -> Corpus:
 
 def installed() -> list[Path]:
     """Return the paths of all shipped files of the kinds that authors write, sorted."""
-    paths = [path for kind in kinds() for path in fixtures_dir().glob(kind.shipped)]
-    return sorted(paths)
+    return sorted(
+        path
+        for each in specifications()
+        for kind in (*each.linted(), *OWN)
+        for path in each.fixtures.glob(kind.shipped)
+    )
 
 
 @cache

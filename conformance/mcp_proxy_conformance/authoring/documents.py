@@ -43,15 +43,21 @@ class Document:
     def key(self) -> tuple[str, str, Place]:
         """The noun of its kind, its name, and its place in a file of several cases.
 
-        The name is its file's without suffix, or its id in a file of several.
+        The name is its file's, or its id in a file of several.
         """
-        name = str(self.data.get("id")) if self.case else self.path.stem
+        name = str(self.data.get("id")) if self.case else self._file
         return self.kind.noun, name, self.case
 
     @property
     def names(self) -> set[tuple[str, str]]:
         """Its kind with its name, and with its file's; it replaces what is shipped of either."""
-        return {self.key[:2], (self.kind.noun, self.path.stem)}
+        return {self.key[:2], (self.kind.noun, self._file)}
+
+    @property
+    def _file(self) -> str:
+        """The name of its file, with its folder's if files of all specifications have that name."""
+        single = "*" not in self.kind.shipped
+        return f"{self.path.absolute().parent.name}/{self.path.stem}" if single else self.path.stem
 
     @property
     def is_sound(self) -> bool:

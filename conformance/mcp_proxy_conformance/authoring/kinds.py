@@ -44,7 +44,7 @@ class Kind:
         return suffix == self.suffix and isinstance(data, dict) and not self.marks.isdisjoint(data)
 
 
-AREA = Kind("file of cases", "cases", "discovery/*.json", frozenset({"cases"}))
+AREA = Kind("file of cases", "cases", "*.json", frozenset({"cases"}))
 """What holds cases of one of the kinds above."""
 REQUIREMENTS = Kind(
     "catalogue", "requirement", "requirements/*.toml", frozenset({"requirement"}), Catalogue

@@ -7,7 +7,7 @@ from functools import cache
 import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import BESIDE
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.specification import data_files
 
 
 class Heading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -117,8 +117,8 @@ class Grid(
 
 @cache
 def grids() -> tuple[Grid, ...]:
-    """Return the grids of fixtures/pictures, in order of file name."""
-    files = sorted((fixtures_dir() / "pictures").glob("*.toml"))
+    """Return the grids of fixtures/*/pictures, in order of file name."""
+    files = data_files("pictures/*.toml")
     return tuple(msgspec.toml.decode(file.read_bytes(), type=Grid) for file in files)
 
 

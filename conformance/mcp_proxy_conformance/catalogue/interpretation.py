@@ -7,7 +7,7 @@ from functools import cache
 import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import Source
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.specification import data_files
 
 
 class Interpretation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,6 +41,7 @@ class Interpretations(
 
 @cache
 def interpretations() -> tuple[Interpretation, ...]:
-    """Return the rows of fixtures/interpretations.toml, in order, read once."""
-    data = (fixtures_dir() / "interpretations.toml").read_bytes()
-    return msgspec.toml.decode(data, type=Interpretations).rows
+    """Return the rows of fixtures/*/interpretations.toml, in order, read once."""
+    files = data_files("interpretations.toml")
+    parts = [msgspec.toml.decode(file.read_bytes(), type=Interpretations) for file in files]
+    return tuple(row for part in parts for row in part.rows)

@@ -11,8 +11,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir
-from mcp_proxy_conformance.catalogue.specification import folders_of
+from mcp_proxy_conformance.catalogue.specification import data_files, folders_of
 
 Level = Literal["required", "advisory"]
 """`required`: a breach fails the target. `advisory`: it is reported and never counts."""
@@ -189,8 +188,8 @@ class Profile(_Row, frozen=True, kw_only=True):
 
 @cache
 def catalogue() -> Catalogue:
-    """Return the requirements of every file in fixtures/requirements, by file name, read once."""
-    files = sorted((fixtures_dir() / "requirements").glob("*.toml"))
+    """Return the requirements of every file in fixtures/*/requirements, by file name, read once."""
+    files = data_files("requirements/*.toml")
     parts = [msgspec.toml.decode(file.read_bytes(), type=Catalogue) for file in files]
     return Catalogue(requirements=tuple(row for part in parts for row in part.requirements))
 
@@ -234,7 +233,7 @@ def profiles() -> tuple[Profile, ...]:
 @cache
 def versions() -> tuple[Profile, ...]:
     """Return every profile in every version that is kept, in order of id and version."""
-    files = sorted((fixtures_dir() / "profiles").glob("*.toml"))
+    files = data_files("profiles/*.toml")
     rows = [msgspec.toml.decode(file.read_bytes(), type=Profile) for file in files]
     return tuple(sorted(rows, key=lambda row: (row.id, row.version)))
 

@@ -18,22 +18,13 @@ def _data() -> Path:
 
 
 def fixtures_dir() -> Path:
-    """Return the folder of requirement catalogues, profiles, stages and cases."""
+    """Return the folder of the data files, a folder for each specification."""
     return _data() / "fixtures"
 
 
-def case_files(kind: str) -> list[Path]:
-    """Return the files of cases of a kind, one an area, sorted by name.
-
-    The kinds are `discovery`, `resilience` (load) and `fidelity` (relay).
-    """
-    return sorted((fixtures_dir() / kind).glob("*.json"))
-
-
-def target_files(kind: str) -> dict[str, Path]:
-    """Return the target files of known loaders or relays (`kind`) by their names, in order."""
-    files = {file.stem: file for file in (fixtures_dir() / "targets" / kind).glob("*.toml")}
-    return dict(sorted(files.items()))
+def case_files(specification: str) -> list[Path]:
+    """Return the files of cases of a specification, one an area, sorted by name."""
+    return sorted((fixtures_dir() / specification).glob("*.json"))
 
 
 def schemas_dir() -> Path:

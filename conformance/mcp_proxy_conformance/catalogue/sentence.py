@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.specification import data_files
 
 
 class Sentence(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,8 +39,9 @@ class Sentences(
 @cache
 def sentences() -> tuple[Sentence, ...]:
     """Return every sentence of the source texts, in the order of their file, read once."""
-    data = (fixtures_dir() / "sentences.toml").read_bytes()
-    return msgspec.toml.decode(data, type=Sentences).rows
+    files = data_files("sentences.toml")
+    parts = [msgspec.toml.decode(file.read_bytes(), type=Sentences) for file in files]
+    return tuple(row for part in parts for row in part.rows)
 
 
 def places(rows: Iterable[Sentence]) -> dict[str, frozenset[str]]:

@@ -33,21 +33,23 @@ class Command(NamedTuple):
 class Specification:
     """All that the engine knows of a specification; functions import what they need when called.
 
-    `root` is the folder of its package, `kinds` are the kinds of targets that it judges, `folders`
-    is the folder, below the root, of the checks of each of its profiles. `target` makes of a
-    request what is to be judged, `profile` names the profile for that if none is asked for, and
-    `subject` drives it, its files in the folder that is given; each raises BadTarget, BadCase or
-    LookupError for what cannot be used. `named` finds what variables of the environment name, if
-    anything. `plugin` is a pytest plugin with fixtures of its checks. `runs` are the commands of
-    `run`, `commands` those beside it, by their names. `cases` are its shipped cases, `giving` is
-    the decorator by which a check takes those of an area, `page` the lines that `explain` adds on
-    one, `locked` the sets of locks on the tools that the one of that id is about. `linted` are the
-    kinds of files that lint knows for it. `proof` is what the selftest tries; each
-    clause of the profiles `proven` needs mutants, and a check has `check_s` seconds in a trial.
+    `root` is the folder of its package, `fixtures` that of its data files, `kinds` are the kinds of
+    targets that it judges, `folders` is the folder, below the root, of the checks of each of its
+    profiles. `target` makes of a request what is to be judged, `profile` names the profile for that
+    if none is asked for, and `subject` drives it, its files in the folder that is given; each
+    raises BadTarget, BadCase or LookupError for what cannot be used. `named` finds what variables
+    of the environment name, if anything. `plugin` is a pytest plugin with fixtures of its checks.
+    `runs` are the commands of `run`, `commands` those beside it, by their names. `cases` are its
+    shipped cases, `giving` is the decorator by which a check takes those of an area, `page` the
+    lines that `explain` adds on one, `locked` the sets of locks on the tools that the one of that
+    id is about. `linted` are the kinds of files that lint knows for it. `proof` is what the
+    selftest tries; each clause of the profiles `proven` needs mutants, and a check has `check_s`
+    seconds in a trial.
     """
 
     name: str
     root: Path
+    fixtures: Path
     kinds: tuple[str, ...]
     folders: Mapping[str, str]
     target: Callable[[RunRequest, Path], Target]
@@ -77,6 +79,20 @@ def specifications() -> tuple[Specification, ...]:
     """Return the installed specifications, in order of name, loaded once."""
     found: list[Specification] = [each.load() for each in entry_points(group=GROUP)]
     return tuple(sorted(found, key=lambda each: each.name))
+
+
+def data_files(pattern: str) -> list[Path]:
+    """Return the data files of all specifications that fit a pattern, such as `profiles/*.toml`.
+
+    Those of one specification come after those of another, each in order of name.
+    """
+    return [path for each in specifications() for path in sorted(each.fixtures.glob(pattern))]
+
+
+def target_files(kind: str) -> dict[str, Path]:
+    """Return the target files of the known targets of a kind by their names, in order."""
+    folder = judging(kind).fixtures / "targets"
+    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
 
 
 def folders_of(profiles: Iterable[str]) -> tuple[Path, ...]:

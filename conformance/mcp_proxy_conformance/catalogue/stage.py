@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.specification import data_files
 from mcp_proxy_conformance.catalogue.world import World
 
 Check = TypeVar("Check", bound=Callable[..., object])
@@ -20,16 +20,15 @@ class BadStage(ValueError):
 
 @cache
 def stage(name: str) -> World:
-    """Return the stage of that name from fixtures/stages, read once.
+    """Return the stage of that name from fixtures/discovery/stages, read once.
 
     Raises BadStage if there is none, or it does not fit the schema.
     """
-    path = fixtures_dir() / "stages" / f"{name}.json"
+    files = {path.stem: path for path in data_files("stages/*.json")}
+    if (path := files.get(name)) is None:
+        raise BadStage(f"there is no stage {name!r}; known stages: {', '.join(sorted(files))}")
     try:
         return msgspec.json.decode(path.read_bytes(), type=World)
-    except FileNotFoundError:
-        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.json")))
-        raise BadStage(f"there is no stage {name!r}; known stages: {known}") from None
     except msgspec.ValidationError as error:
         raise BadStage(f"{path.name}: {error}; see schemas/stage.schema.json") from None
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from mcp_proxy_conformance.catalogue.resources import target_files
-from mcp_proxy_conformance.catalogue.specification import Command, specifications
+from mcp_proxy_conformance.catalogue.specification import Command, specifications, target_files
 from mcp_proxy_conformance.cli.groups import Complaining, examples
 from mcp_proxy_conformance.cli.options import merged, run_options
 from mcp_proxy_conformance.verdict.outcome import DECLARATION

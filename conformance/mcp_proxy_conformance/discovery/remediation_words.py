@@ -17,7 +17,7 @@ Phrases = tuple[str, ...]
 
 
 class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The word lists of `fixtures/remediation/words.json`; their meaning is in their schema."""
+    """The word lists of `remediation/words.json`; their meaning is in their schema."""
 
     verbs: dict[str, Phrases]
     words: dict[str, Phrases]
@@ -29,7 +29,7 @@ class Words(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 @cache
 def words() -> Words:
     """Return the word lists, read from the fixtures once."""
-    path = fixtures_dir() / "remediation" / "words.json"
+    path = fixtures_dir() / "discovery" / "remediation" / "words.json"
     return msgspec.json.decode(path.read_bytes(), type=Words)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.catalogue.specification import Command, Specification
 from mcp_proxy_conformance.discovery.profiles import LIVE, OF_PROXIES, PROVEN
 
@@ -129,6 +130,7 @@ def _proof() -> Proof:
 SPECIFICATION = Specification(
     name="discovery",
     root=Path(__file__).parent,
+    fixtures=fixtures_dir() / "discovery",
     kinds=("reference", "mcpproxy", "command", "endpoint"),
     folders={
         "discovery": "checks",

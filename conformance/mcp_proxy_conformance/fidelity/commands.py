@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from mcp_proxy_conformance.catalogue.resources import target_files
+from mcp_proxy_conformance.catalogue.specification import target_files
 from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.options import merged, run_options
 from mcp_proxy_conformance.cli.run import file_of, judge

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.catalogue.specification import Command, Specification
 from mcp_proxy_conformance.fidelity.profiles import OF_RELAYS, PROVEN
 
@@ -73,7 +74,7 @@ def _linted() -> Sequence[Kind]:
     from mcp_proxy_conformance.authoring.kinds import Kind  # noqa: PLC0415
 
     return [
-        Kind("relay case", "relay-case", "fidelity/*.json",
+        Kind("relay case", "relay-case", "*.json",
              frozenset({"arguments", "result", "error", "at"}))
     ]  # fmt: skip
 
@@ -100,6 +101,7 @@ def _proof() -> Proof:
 SPECIFICATION = Specification(
     name="fidelity",
     root=Path(__file__).parent,
+    fixtures=fixtures_dir() / "fidelity",
     kinds=("relay",),
     folders={"fidelity": "checks", "integrity": "checks"},
     target=_target,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.catalogue.specification import Command, Specification
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _linted() -> Sequence[Kind]:
     from mcp_proxy_conformance.resilience.load_rules import load_findings  # noqa: PLC0415
 
     return [
-        Kind("load case", "load-case", "resilience/*.json", frozenset({"given", "again"}), LoadCase,
+        Kind("load case", "load-case", "*.json", frozenset({"given", "again"}), LoadCase,
              giving="each_load", named=True, rules=load_findings)
     ]  # fmt: skip
 
@@ -81,6 +82,7 @@ def _proof() -> Proof:
 SPECIFICATION = Specification(
     name="resilience",
     root=Path(__file__).parent,
+    fixtures=fixtures_dir() / "resilience",
     kinds=("loader",),
     folders={"resilience": "checks", "resilience-basic": "checks"},
     target=_target,

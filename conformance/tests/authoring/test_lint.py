@@ -33,7 +33,7 @@ def test_what_is_shipped_has_no_fault() -> None:
     code, output = lint_output()
 
     shipped = {*fixtures_dir().rglob("*.json"), *fixtures_dir().rglob("*.toml")}
-    shipped -= {*(fixtures_dir() / "targets").rglob("*.toml")}  # which a run reads
+    shipped -= {*fixtures_dir().glob("*/targets/*.toml")}  # which a run reads
     files = sum(path.name != "corpus.json" for path in shipped)  # of texts, for the tests alone
     assert (code, output) == (0, f"files: {files}; findings: 0\n")
 
@@ -150,16 +150,20 @@ STATUS = "discovery/remediation.json#remediation-both"
             "/given/secrets/0: this secret",
         ),
         (
-            "stages/mixed.json",
+            "discovery/stages/mixed.json",
             lambda c: c["steps"].append({"lock": "user", "server": "nowhere", "tools": ["a"]}),
             "there is no server 'nowhere'; use a name of this stage",
         ),
         (
-            "stages/scope.json",
+            "discovery/stages/scope.json",
             lambda c: c["servers"][0]["tools"][0].update(description="Nothing of it."),
             "lacks its `word` or one of its `groups`; correct",
         ),
-        ("stages/scope.json", lambda c: c.update(words=["zorvika", "zorvikb"]), "are too similar"),
+        (
+            "discovery/stages/scope.json",
+            lambda c: c.update(words=["zorvika", "zorvikb"]),
+            "are too similar",
+        ),
     ],
 )
 def test_a_fault_in_a_file_is_found(name: str, bend: Bend, sentence: str, tmp_path: Path) -> None:

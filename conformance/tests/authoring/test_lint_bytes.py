@@ -15,8 +15,8 @@ from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
 SEEDS = [*(json.dumps(data).encode() for data in (SOUND, shipped_json(LOAD))), *(
     (fixtures_dir() / name).read_bytes() for name in (
-        "stages/scope.json", "resilience/page.json", "frozen.toml", "profiles/robustness.toml",
-        "requirements/robustness.toml",
+        "discovery/stages/scope.json", "resilience/page.json", "discovery/frozen.toml",
+        "discovery/profiles/robustness.toml", "discovery/requirements/robustness.toml",
     )
 )]  # fmt: skip
 JSON = st.recursive(

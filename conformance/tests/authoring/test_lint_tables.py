@@ -19,7 +19,10 @@ LISTING = (
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of the fixtures folder for the tests of this file; each restores its change."""
-    return Path(shutil.copytree(fixtures_dir(), tmp_path_factory.mktemp("copy") / "fixtures"))
+    return (
+        Path(shutil.copytree(fixtures_dir(), tmp_path_factory.mktemp("copy") / "fixtures"))
+        / "discovery"
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +80,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "profiles/robustness.toml",
             "version = 1",
             "version = 2",
-            "robustness@1 is frozen, but no file of fixtures/profiles contains it; restore it as",
+            "robustness@1 is frozen, but no file of fixtures/*/profiles contains it; restore it as",
         ),
         (
             "profiles/robustness.toml",

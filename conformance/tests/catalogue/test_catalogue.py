@@ -27,13 +27,17 @@ def clauses(rows: Json) -> list[Json]:
     return [clause for row in rows for clause in row.get("clause", [])]
 
 
-DISCOVERY = toml("requirements/discovery.toml")["requirement"]
-RESILIENCE = toml("requirements/resilience.toml")["requirement"]
-ROBUSTNESS = toml("requirements/robustness.toml")["requirement"]
+DISCOVERY = toml("discovery/requirements/discovery.toml")["requirement"]
+RESILIENCE = toml("resilience/requirements/resilience.toml")["requirement"]
+ROBUSTNESS = toml("discovery/requirements/robustness.toml")["requirement"]
 ROWS = requirement.catalogue().requirements
-FIDELITY = toml("requirements/fidelity.toml")["requirement"]
+FIDELITY = toml("fidelity/requirements/fidelity.toml")["requirement"]
 CLAUSES = [*clauses(DISCOVERY), *clauses(RESILIENCE), *clauses(ROBUSTNESS), *clauses(FIDELITY)]
-REGISTER = toml("interpretations.toml")["interpretation"]
+REGISTER = [
+    row
+    for name in ("discovery", "fidelity", "resilience")
+    for row in toml(f"{name}/interpretations.toml")["interpretation"]
+]
 
 
 def test_no_id_stands_twice() -> None:
@@ -111,10 +115,10 @@ def test_every_advisory_clause_has_an_interpretation() -> None:
 @pytest.mark.parametrize("name", ["discovery", "robustness"])
 def test_the_profile_is_every_clause_that_has_a_check(name: str) -> None:
     """A profile lists exactly the clauses of its catalogue that have a check, in the same order."""
-    rows = clauses(toml(f"requirements/{name}.toml")["requirement"])
+    rows = clauses(toml(f"discovery/requirements/{name}.toml")["requirement"])
     tested = [clause["id"] for clause in rows if "untested" not in clause]
 
-    listed = toml(f"profiles/{name}.toml")["clauses"]
+    listed = toml(f"discovery/profiles/{name}.toml")["clauses"]
 
     assert listed == tested
 
@@ -143,7 +147,8 @@ def test_the_resilience_profiles_are_every_clause_and_those_of_seven_requirement
     basic = [name for name in clause_ids if {name, name.partition(".")[0]} & BASIC]
 
     listed = [
-        toml(f"profiles/{name}.toml")["clauses"] for name in ("resilience", "resilience-basic")
+        toml(f"resilience/profiles/{name}.toml")["clauses"]
+        for name in ("resilience", "resilience-basic")
     ]
     reasons = {clause["untested"] for clause in clauses(RESILIENCE) if "untested" in clause}
 
@@ -171,7 +176,9 @@ def test_fidelity_and_integrity_share_no_clause() -> None:
     """No clause of relays is in both `fidelity` and `integrity`; each lists its own in order."""
     clause_ids = [clause["id"] for clause in clauses(FIDELITY)]
 
-    listed = [toml(f"profiles/{name}.toml")["clauses"] for name in ("fidelity", "integrity")]
+    listed = [
+        toml(f"fidelity/profiles/{name}.toml")["clauses"] for name in ("fidelity", "integrity")
+    ]
 
     assert listed == [[name for name in clause_ids if name in own] for own in listed]
     assert set(listed[0]).isdisjoint(listed[1])

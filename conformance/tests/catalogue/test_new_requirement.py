@@ -53,10 +53,10 @@ def run(tmp_path: Path) -> Command:
             shutil.copytree(source, tmp_path / part, ignore=ignore)
         else:
             shutil.copy(source, tmp_path / part)
-    fixtures, mutants = tmp_path / "fixtures", tmp_path / "conformance/mcp_proxy_mutants"
+    fixtures, mutants = tmp_path / "fixtures/discovery", tmp_path / "conformance/mcp_proxy_mutants"
     for name in ("sentences.toml", "requirements/discovery.toml", "pictures/locks.toml"):
-        edit(fixtures / name, r"\Z", "\n" + block("toml", f"# fixtures/{name}"))
-    edit(fixtures / "discovery/members.json", r"(?=\n  \]\n\}\n\Z)", "," + block("json", NEW))
+        edit(fixtures / name, r"\Z", "\n" + block("toml", f"# fixtures/discovery/{name}"))
+    edit(fixtures / "members.json", r"(?=\n  \]\n\}\n\Z)", "," + block("json", NEW))
     both = block("python", MUTANTS[0])
     edit(
         mutants / "proxy/mutants/fr_003_entry.py",

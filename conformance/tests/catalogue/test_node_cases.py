@@ -42,7 +42,16 @@ def run_cases(
         words |= {fixtures_dir() / file: None}
         words |= {case.id: None} if isinstance(case, Case) else {}
     return subprocess.run(
-        [strangers.NODE, RUNNER, *words, "--fixtures", fixtures_dir(), *texts, "--", *proxy],
+        [
+            strangers.NODE,
+            RUNNER,
+            *words,
+            "--fixtures",
+            fixtures_dir() / "discovery",
+            *texts,
+            "--",
+            *proxy,
+        ],
         capture_output=True,
         text=True,
         encoding="utf-8",

@@ -6,15 +6,17 @@ import re
 import shutil
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.authoring.frozen import fingerprint
-from mcp_proxy_conformance.catalogue import requirement
+from mcp_proxy_conformance.catalogue import requirement, specification
 from mcp_proxy_conformance.catalogue.requirement import UnknownProfile, profile, profiles, versions
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.catalogue.specification import data_files, judging, specifications
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.report.reader import read_report
 
@@ -30,7 +32,7 @@ def with_a_second_version(
 
     Cached profiles are dropped before and after.
     """
-    tree = Path(shutil.copytree(fixtures_dir(), tmp_path / "fixtures"))
+    tree = Path(shutil.copytree(fixtures_dir(), tmp_path / "fixtures")) / "discovery"
     newest = tree / "profiles" / "robustness.toml"
     text = newest.read_text(encoding="utf-8")
     old = text.replace(f'  "{LATER}",\n', "")
@@ -38,7 +40,9 @@ def with_a_second_version(
     newest.write_text(text.replace("version = 1", "version = 2"), encoding="utf-8")
     cached = (profile, profiles, versions)
     with monkeypatch.context() as patched:
-        patched.setattr(requirement, "fixtures_dir", lambda: tree)
+        others = [each for each in specifications() if each.name != "discovery"]
+        copied = (replace(judging("reference"), fixtures=tree), *others)
+        patched.setattr(specification, "specifications", lambda: copied)
         for cache in cached:
             cache.cache_clear()
         yield profile("robustness")
@@ -133,7 +137,8 @@ def test_the_list_of_changes_names_every_version_with_its_size() -> None:
     Frozen versions have the fingerprints that are in frozen.toml.
     """
     text = (Path(__file__).parents[3] / ".github" / "CHANGELOG.md").read_text(encoding="utf-8")
-    frozen = tomllib.loads((fixtures_dir() / "frozen.toml").read_text(encoding="utf-8"))["frozen"]
+    parts = [tomllib.loads(file.read_text(encoding="utf-8")) for file in data_files("frozen.toml")]
+    frozen = {name: print_ for part in parts for name, print_ in part["frozen"].items()}
 
     named = dict(re.findall(r"^\| `([a-z-]+@\d+)` \| (\d+) \|", text, re.MULTILINE))
 

@@ -12,9 +12,10 @@ import pytest
 import strangers
 from jsonschema import Draft202012Validator
 
-from mcp_proxy_conformance.authoring.bundles import bundled
 from mcp_proxy_conformance.catalogue.requirement import catalogue
-from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir, target_files
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
+from mcp_proxy_conformance.catalogue.specification import target_files
+from mcp_proxy_conformance.discovery.authoring.bundles import bundled
 
 ANSWERS = (
     "default-answer", "discovery-answer", "discovery-exchange", "locked-entry", "rejection",
@@ -24,23 +25,28 @@ LOCKS = ("locks", "list")
 OF_RUNS = ("deviations", "report")
 LOADERS = ("load-outcome", "loader-protocol", "load-case")
 FILES = {
-    "requirements/discovery.toml": "requirement",
-    "requirements/resilience.toml": "requirement",
-    "requirements/robustness.toml": "requirement",
-    "profiles/discovery.toml": "profile",
-    "profiles/robustness.toml": "profile",
-    "profiles/discovery-live.toml": "profile",
-    "profiles/resilience.toml": "profile",
-    "profiles/resilience-basic.toml": "profile",
-    "interpretations.toml": "interpretation",
-    "frozen.toml": "frozen",
-    "pictures/endpoint.toml": "picture",
-    "pictures/loads.toml": "picture",
-    "pictures/locks.toml": "picture",
-    "sentences.toml": "sentences",
+    "discovery/requirements/discovery.toml": "requirement",
+    "resilience/requirements/resilience.toml": "requirement",
+    "discovery/requirements/robustness.toml": "requirement",
+    "discovery/profiles/discovery.toml": "profile",
+    "discovery/profiles/robustness.toml": "profile",
+    "discovery/profiles/discovery-live.toml": "profile",
+    "resilience/profiles/resilience.toml": "profile",
+    "resilience/profiles/resilience-basic.toml": "profile",
+    "discovery/interpretations.toml": "interpretation",
+    "fidelity/interpretations.toml": "interpretation",
+    "resilience/interpretations.toml": "interpretation",
+    "discovery/frozen.toml": "frozen",
+    "resilience/frozen.toml": "frozen",
+    "discovery/pictures/endpoint.toml": "picture",
+    "resilience/pictures/loads.toml": "picture",
+    "discovery/pictures/locks.toml": "picture",
+    "discovery/sentences.toml": "sentences",
+    "fidelity/sentences.toml": "sentences",
+    "resilience/sentences.toml": "sentences",
     **{
-        f"targets/{kind}/{name}.toml": "target"
-        for kind in ("loader", "relay")
+        f"{folder}/targets/{name}.toml": "target"
+        for kind, folder in (("loader", "resilience"), ("relay", "fidelity"))
         for name in target_files(kind)
     },
 }
@@ -348,7 +354,9 @@ def test_each_constraint_on_an_answer_names_its_clauses(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_schema_contains_what_it_refers_to_as_the_files_have_it(name: str) -> None:
     """Each schema that refers to others contains copies of them, up to date."""
-    assert schema(name) == bundled(name), "run python -m mcp_proxy_conformance.authoring.bundles"
+    assert schema(name) == bundled(name), (
+        "run python -m mcp_proxy_conformance.discovery.authoring.bundles"
+    )
 
 
 AJV = "ajv@8.20.0"

@@ -16,7 +16,9 @@ from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey, World
 from mcp_proxy_conformance.discovery.authoring.stage_rules import misplaced, texts, tokens, unlike
 
-FILES = {path.stem: path for path in sorted((fixtures_dir() / "stages").glob("*.json"))}
+FILES = {
+    path.stem: path for path in sorted((fixtures_dir() / "discovery" / "stages").glob("*.json"))
+}
 ORDER = ("add", "approval", "user", "change", "config", "quarantine", "server")
 
 each_stage = pytest.mark.parametrize("name", FILES)

@@ -27,15 +27,15 @@ Recorded = Callable[[Changed], Recording]
 
 
 class Golden(SingleFileSnapshotExtension):
-    """Files of bytes in fixtures/golden, named after what they hold."""
+    """Files of bytes in fixtures/discovery/golden, named after what they hold."""
 
     file_extension = "txt"
 
     @classmethod
     def dirname(cls, *, test_location: Any) -> str:
-        """Return the folder fixtures/golden, whatever the test."""
+        """Return the folder fixtures/discovery/golden, whatever the test."""
         del test_location
-        return str(fixtures_dir() / "golden")
+        return str(fixtures_dir() / "discovery" / "golden")
 
     @classmethod
     def get_snapshot_name(cls, *, test_location: Any, index: Any = 0) -> str:
@@ -50,7 +50,7 @@ class Golden(SingleFileSnapshotExtension):
 def test_the_reference_without_the_feature_answers_as_ever(
     phase: str, what: str, snapshot: SnapshotAssertion, before: Recording
 ) -> None:
-    """The default answers of the reference without the feature have the bytes of fixtures/golden.
+    """The default answers of the reference without the feature have the bytes of the files.
 
     There is a file for each phase and kind of request. No other target is compared with them.
     """

@@ -32,8 +32,10 @@ STATUSES = (
 
 
 def _document(name: str) -> Any:
-    """Return the JSON document of that name in fixtures/remediation."""
-    return json.loads((fixtures_dir() / "remediation" / name).read_text(encoding="utf-8"))
+    """Return the JSON document of that name in fixtures/discovery/remediation."""
+    return json.loads(
+        (fixtures_dir() / "discovery" / "remediation" / name).read_text(encoding="utf-8")
+    )
 
 
 TEXTS: list[dict[str, Any]] = _document("corpus.json")["texts"]

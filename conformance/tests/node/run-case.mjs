@@ -12,7 +12,7 @@ import { casesOf } from './cases.mjs';
 import { BY_USERS, OPEN, isOf, mask } from './texts.mjs';
 import { DISCOVERY, FLAG, serverOf, start, toolOf, until } from './world.mjs';
 
-const FIXTURES = join(import.meta.dirname, '../../../fixtures');
+const FIXTURES = join(import.meta.dirname, '../../../fixtures/discovery');
 const SAMPLE = 11; // of each server and step, so many tools are proven, and those that cases name
 const CAP = 10; // locked entries in one answer
 const SETTLE_MS = 1_000; // how long an expectation may take to come true

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mcp_proxy_conformance.catalogue.resources import target_files
+from mcp_proxy_conformance.catalogue.specification import target_files
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.loader import LoaderProgram
 from mcp_proxy_conformance.targets import environments

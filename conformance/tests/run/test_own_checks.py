@@ -198,7 +198,7 @@ def test_a_clause_of_ones_own_is_refused_with_the_repair(tmp_path: Path) -> None
 def test_the_guide_names_the_stages_and_what_there_is() -> None:
     """The guide lists all shipped stages, and its table only what a bench has; no name is twice."""
     text = (GITHUB / "OWN_CHECKS.md").read_text(encoding="utf-8")
-    stages = sorted(path.stem for path in (fixtures_dir() / "stages").glob("*.json"))
+    stages = sorted(path.stem for path in (fixtures_dir() / "discovery" / "stages").glob("*.json"))
     table = text[text.index("| `bench.` |") : text.index("A tool's `word`")]
     rows = [row.split("|")[1] for row in table.splitlines()[2:] if row]
     named = {name for row in rows for name in re.findall(r"`(\w+)", row)}

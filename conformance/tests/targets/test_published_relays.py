@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mcp_proxy_conformance.catalogue.resources import target_files
+from mcp_proxy_conformance.catalogue.specification import target_files
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.targets.description import Description, describe
 from mcp_proxy_conformance.targets.environments import NotInstalled, installed

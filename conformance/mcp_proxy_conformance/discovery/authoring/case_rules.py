@@ -77,7 +77,9 @@ def case_findings(document: Document, known: Corpus) -> Iterator[LintFinding]:
     world = known.stages.get(case.given.stage)
     if world is None:
         fault = unknown("stage", case.given.stage, known.stages)
-        yield document.finding_at(("given", "stage"), fault, "name a stage of fixtures/stages")
+        yield document.finding_at(
+            ("given", "stage"), fault, "name a stage of fixtures/discovery/stages"
+        )
         return
     strangers = list(_strangers(case, world))
     for place, fault in strangers:

@@ -20,7 +20,7 @@ def _stage(document: Document, known: Corpus) -> Iterator[LintFinding]:
 
 
 KINDS = (
-    Kind("case", "case", "discovery/*.json", frozenset({"when"}), Case,
+    Kind("case", "case", "*.json", frozenset({"when"}), Case,
          giving="each_case", named=True, rules=case_findings),
     Kind("stage", "stage", "stages/*.json", frozenset({"servers", "steps"}), World,
          named=True, rules=_stage),

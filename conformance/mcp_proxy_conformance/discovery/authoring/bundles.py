@@ -34,7 +34,7 @@ def _convicting() -> list[dict[str, str]]:
 
     That cannot ignore case: a capital may begin a word, and words of two letters be in capitals.
     """
-    path = fixtures_dir() / "remediation" / "convicting.json"
+    path = fixtures_dir() / "discovery" / "remediation" / "convicting.json"
     data = json.loads(path.read_text(encoding="utf-8"))
     groups = data["told"]
     listed = " ".join(
