@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from mcp_proxy_mutants.proxy.mutants import mutants
-from mcp_proxy_mutants.proxy.variants import variants
+from mcp_proxy_mutants.discovery.mutants import mutants
+from mcp_proxy_mutants.discovery.variants import variants
 from mcp_proxy_reference.adapter import Target
 from mcp_proxy_reference.adapter import main as answer_lines
 

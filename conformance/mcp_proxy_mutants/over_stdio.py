@@ -8,9 +8,9 @@ import contextlib
 import sys
 from pathlib import Path
 
-from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.mutants import mutants
-from mcp_proxy_mutants.proxy.variants import variants
+from mcp_proxy_mutants.discovery.changed import Changed
+from mcp_proxy_mutants.discovery.mutants import mutants
+from mcp_proxy_mutants.discovery.variants import variants
 from mcp_proxy_reference import stdio_front
 
 

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.selftest.document import in_front_of
 from mcp_proxy_conformance.selftest.proof import proofs
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_mutants.proxy.mutants import mutants
+from mcp_proxy_mutants.discovery.mutants import mutants
 
 
 def bent(fault: str) -> Target:

@@ -19,8 +19,8 @@ from mcp_proxy_conformance.discovery.baseline.manifest import Recording
 from mcp_proxy_conformance.discovery.baseline.recorder import record
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.redaction import encodable
-from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.featureless import FEATURELESS
+from mcp_proxy_mutants.discovery.changed import Changed
+from mcp_proxy_mutants.discovery.featureless import FEATURELESS
 
 Recorded = Callable[[Changed], Recording]
 os.environ.setdefault("MCP_PROXY_CONFORMANCE_PROCESSES", "1")  # tests already run side by side

@@ -20,10 +20,10 @@ import pytest
 from mcp_proxy_conformance.targets import kinds
 from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_mutants.discovery.changed import Changed
+from mcp_proxy_mutants.discovery.changed_parts import Request
+from mcp_proxy_mutants.discovery.mutants import mutants
 from mcp_proxy_mutants.fresh import Fresh
-from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.changed_parts import Request
-from mcp_proxy_mutants.proxy.mutants import mutants
 from mcp_proxy_reference.facts import Json
 
 

@@ -17,8 +17,8 @@ from mcp_proxy_conformance.targets.relay import OF_ANOTHER, OF_ONE, RelayFacts, 
 
 def proof() -> Proof:
     """Return the proof of fidelity."""
-    from mcp_proxy_mutants.relay.mutants import relay_mutants  # noqa: PLC0415 - others do without
-    from mcp_proxy_mutants.relay.variants import relay_variants  # noqa: PLC0415
+    from mcp_proxy_mutants.fidelity.mutants import relay_mutants  # noqa: PLC0415 - others do without
+    from mcp_proxy_mutants.fidelity.variants import relay_variants  # noqa: PLC0415
 
     return Proof(
         mutants=[
@@ -36,6 +36,6 @@ def proof() -> Proof:
 
 def _made(changed: Any) -> Target:
     """Return a changed relay as a target: the program that serves mutants by their ids."""
-    command = [sys.executable, "-m", "mcp_proxy_mutants.relay", *OF_ONE]
+    command = [sys.executable, "-m", "mcp_proxy_mutants.fidelity", *OF_ONE]
     facts = {"several": [*command, *OF_ANOTHER, changed.id], **changed.facts}
     return relay_target([*command, changed.id], msgspec.convert(facts, RelayFacts))

@@ -53,7 +53,7 @@ def _says(status: str, error: str | None, attempts: int) -> Callable[[], Target]
 
 def _unchanged() -> Target:
     """Return the unchanged loader of the reference as a target in this process."""
-    from mcp_proxy_mutants.loader.changed import ChangedLoad  # noqa: PLC0415
+    from mcp_proxy_mutants.resilience.changed import ChangedLoad  # noqa: PLC0415
 
     return embedded_target(
         ChangedLoad(id="unchanged", text="The unchanged loader of the reference.")

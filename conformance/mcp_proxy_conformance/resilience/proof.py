@@ -17,8 +17,8 @@ HURRY = 0.4
 
 def proof() -> Proof:
     """Return the proof of resilience."""
-    from mcp_proxy_mutants.loader.mutants import load_mutants  # noqa: PLC0415 - others do without
-    from mcp_proxy_mutants.loader.variants import load_variants  # noqa: PLC0415
+    from mcp_proxy_mutants.resilience.mutants import load_mutants  # noqa: PLC0415 - others do without
+    from mcp_proxy_mutants.resilience.variants import load_variants  # noqa: PLC0415
 
     return Proof(
         mutants=[

@@ -20,9 +20,9 @@ from mcp_proxy_conformance.discovery.arming import arm
 from mcp_proxy_conformance.discovery.case import CAP_FILLS, Case, cases
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started
-from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.featureless import FEATURELESS
-from mcp_proxy_mutants.proxy.mutants import mutants
+from mcp_proxy_mutants.discovery.changed import Changed
+from mcp_proxy_mutants.discovery.featureless import FEATURELESS
+from mcp_proxy_mutants.discovery.mutants import mutants
 from mcp_proxy_reference.policy import REMEDIATION
 
 PAGE = "CASES.md"

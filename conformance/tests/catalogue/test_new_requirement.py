@@ -59,7 +59,7 @@ def run(tmp_path: Path) -> Command:
     edit(fixtures / "members.json", r"(?=\n  \]\n\}\n\Z)", "," + block("json", NEW))
     both = block("python", MUTANTS[0])
     edit(
-        mutants / "proxy/mutants/fr_003_entry.py",
+        mutants / "discovery/mutants/fr_003_entry.py",
         r"(?<=\nMUTANTS: tuple\[Mutant, \.\.\.\] = \(\n)",
         both,
     )

@@ -24,7 +24,7 @@ from mcp_proxy_conformance.targets.description import describe
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.process import Spawned
 from mcp_proxy_conformance.targets.started import Started
-from mcp_proxy_mutants.relay.mutants.sessions import USERS
+from mcp_proxy_mutants.fidelity.mutants.sessions import USERS
 
 FAST = ["--rate", "10000"]
 LISTING = ["--listing", 'upstream_servers={"operation":"list"}']
@@ -76,7 +76,7 @@ def calls(started: Started) -> int:
 @pytest.fixture
 def stream(started: Started, tmp_path: Path) -> Iterator[str]:
     """Yield the URL of the event stream of a relay that serves the reference over HTTP+SSE."""
-    words = (sys.executable, "-m", "mcp_proxy_mutants.relay", "relay-serves-sse")
+    words = (sys.executable, "-m", "mcp_proxy_mutants.fidelity", "relay-serves-sse")
     command = (*words, "--upstream-url", started.access.url)
     relay = Spawned(command, env=dict(os.environ), log=tmp_path / "relay.log")
     try:

@@ -17,9 +17,9 @@ from mcp_proxy_conformance.discovery.baseline.body import Body
 from mcp_proxy_conformance.discovery.baseline.comparison import answers_changed, entries_changed
 from mcp_proxy_conformance.discovery.baseline.manifest import Recording
 from mcp_proxy_conformance.verdict.result import Inconclusive
+from mcp_proxy_mutants.discovery.changed import Changed
+from mcp_proxy_mutants.discovery.changed_parts import Request
 from mcp_proxy_mutants.fresh import Fresh
-from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_reference.facts import Json
 from mcp_proxy_reference.tools import render
 

@@ -15,8 +15,8 @@ from mcp_proxy_conformance.targets.description import Description
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.launch import GENERAL
-from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.variants import variants
+from mcp_proxy_mutants.discovery.changed import Changed
+from mcp_proxy_mutants.discovery.variants import variants
 
 RUN_S, CHECK_S = 600, 120
 """Seconds that a run and one of its checks may take: the machine may be busy with other runs."""

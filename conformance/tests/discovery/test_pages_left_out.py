@@ -11,7 +11,7 @@ import pytest
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_reference.loader import Session
 
 CASES = ("rejection-config-second-page", "counts-second-page", "withheld-not-second-page")

@@ -18,8 +18,8 @@ from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, Outcome
-from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.variants import variants
+from mcp_proxy_mutants.discovery.changed import Changed
+from mcp_proxy_mutants.discovery.variants import variants
 
 UNCHANGED = Changed(id="unchanged", text="The reference itself.")
 NOTE = "1 locked tool matches; set include_disabled to see it."

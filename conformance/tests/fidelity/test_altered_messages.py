@@ -21,11 +21,11 @@ from mcp_proxy_conformance.upstream.journal import Arrival
 from mcp_proxy_conformance.wire.jsonrpc import message_of, result_of
 from mcp_proxy_conformance.wire.spans import MAX_DEPTH
 
-RELAY = "from mcp_proxy_mutants.relay.altering import main; main()"
+RELAY = "from mcp_proxy_mutants.fidelity.altering import main; main()"
 DROPPING = """
 import sys
-from mcp_proxy_mutants.relay.changed import ChangedRemote, by_message
-from mcp_proxy_mutants.relay.places import called, without
+from mcp_proxy_mutants.fidelity.changed import ChangedRemote, by_message
+from mcp_proxy_mutants.fidelity.places import called, without
 from mcp_relay_reference.__main__ import serve
 from mcp_relay_reference.front import Front
 

@@ -15,11 +15,11 @@ from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.fidelity.profiles import OF_RELAYS
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.gather import trials
-from mcp_proxy_mutants.relay.changed import Got, Sent, by_message
-from mcp_proxy_mutants.relay.json_text import read, write
-from mcp_proxy_mutants.relay.mutant import ChangedRelay
-from mcp_proxy_mutants.relay.mutants import relay_mutants
-from mcp_proxy_mutants.relay.variants import relay_variants
+from mcp_proxy_mutants.fidelity.changed import Got, Sent, by_message
+from mcp_proxy_mutants.fidelity.json_text import read, write
+from mcp_proxy_mutants.fidelity.mutant import ChangedRelay
+from mcp_proxy_mutants.fidelity.mutants import relay_mutants
+from mcp_proxy_mutants.fidelity.variants import relay_variants
 
 BOTH = profile("fidelity+integrity")
 CLAUSES = catalogue().clauses

@@ -90,7 +90,7 @@ probe.kill()
 """A relay over stdio of older revisions, which ends if its upstream refuses their handshake."""
 
 RELAY = [
-    sys.executable, "-m", "mcp_proxy_mutants.relay", "--port", "{port}",
+    sys.executable, "-m", "mcp_proxy_mutants.fidelity", "--port", "{port}",
     "--upstream-url", "{upstream_url}", "relay-forwards-by-declaration",
 ]  # fmt: skip
 FORWARDING = f"""

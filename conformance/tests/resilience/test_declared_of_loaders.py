@@ -19,8 +19,8 @@ from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.verdict.result import NotApplicable
-from mcp_proxy_mutants.loader.changed import ChangedLoad
-from mcp_proxy_mutants.loader.variants import load_variants
+from mcp_proxy_mutants.resilience.changed import ChangedLoad
+from mcp_proxy_mutants.resilience.variants import load_variants
 from mcp_proxy_reference.loader import Connection, Signal
 
 CASES = {case.id: case for case in load_cases()}

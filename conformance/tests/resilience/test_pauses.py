@@ -12,7 +12,7 @@ import pytest
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.resilience.pauses import RETRIED, growth, jitter, timed
-from mcp_proxy_mutants.loader.changed import ChangedLoad
+from mcp_proxy_mutants.resilience.changed import ChangedLoad
 
 SERVERS, PAUSES_S, RUNS = 8, (0.5, 1.0), 10
 Pause = Callable[[int, float], float]

@@ -14,9 +14,9 @@ from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.description import OF_LOADERS
 from mcp_proxy_conformance.verdict.exposed_secret import shows
-from mcp_proxy_mutants.loader.changed import ChangedLoad
-from mcp_proxy_mutants.loader.mutants import load_mutants
-from mcp_proxy_mutants.loader.variants import load_variants
+from mcp_proxy_mutants.resilience.changed import ChangedLoad
+from mcp_proxy_mutants.resilience.mutants import load_mutants
+from mcp_proxy_mutants.resilience.variants import load_variants
 
 HELD = "pass-Lt6GhD3qYu1"
 MARKED = "p%40ss%2F-Ku7RnE2x"

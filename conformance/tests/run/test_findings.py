@@ -19,10 +19,10 @@ from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.comparison import Comparison, of_sides, same
 from mcp_proxy_conformance.verdict.deviations.draft import broken
-from mcp_proxy_mutants.loader.changed import ChangedLoad
-from mcp_proxy_mutants.loader.mutants import load_mutants
-from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.mutants import mutants
+from mcp_proxy_mutants.discovery.changed import Changed
+from mcp_proxy_mutants.discovery.mutants import mutants
+from mcp_proxy_mutants.resilience.changed import ChangedLoad
+from mcp_proxy_mutants.resilience.mutants import load_mutants
 from mcp_proxy_reference.policy import counts
 
 PROXIES = {mutant.id: mutant for mutant in mutants()}

@@ -33,7 +33,7 @@ from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
 from mcp_proxy_mutants.fresh import Fresh
-from mcp_proxy_mutants.loader.changed import ChangedLoad
+from mcp_proxy_mutants.resilience.changed import ChangedLoad
 from mcp_proxy_reference.loader import MEANING, Outcome
 
 Json = dict[str, Any]

@@ -36,9 +36,9 @@ from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
+from mcp_proxy_mutants.discovery.changed import Changed
+from mcp_proxy_mutants.discovery.changed_parts import Request
 from mcp_proxy_mutants.fresh import Fresh
-from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.changed_parts import Request
 from mcp_proxy_reference.facts import Facts, Status
 from mcp_proxy_reference.policy import cap, classify, locked_entry
 

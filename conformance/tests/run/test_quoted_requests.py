@@ -18,8 +18,8 @@ from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.result import Result
-from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.mutants import mutants
+from mcp_proxy_mutants.discovery.changed import Changed
+from mcp_proxy_mutants.discovery.mutants import mutants
 
 ITSELF = Changed(id="itself", text="The reference itself.")
 MUTANTS = {mutant.id: mutant for mutant in mutants()}

@@ -33,7 +33,7 @@ from mcp_proxy_conformance.verdict.result import (
 )
 from mcp_proxy_conformance.wire.faults import Unreachable
 from mcp_proxy_conformance.wire.transcript import Transcript
-from mcp_proxy_mutants.proxy.changed import Changed
+from mcp_proxy_mutants.discovery.changed import Changed
 
 
 @dataclass

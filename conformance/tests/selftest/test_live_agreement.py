@@ -21,8 +21,8 @@ from mcp_proxy_conformance.discovery.selftest.rewriting_server import RewritingA
 from mcp_proxy_conformance.discovery.selftest.wire import WIRE_FAULTS
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started
-from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.variants import variants
+from mcp_proxy_mutants.discovery.changed import Changed
+from mcp_proxy_mutants.discovery.variants import variants
 
 PART = variants()[::8]
 PROOF = pytest.mark.proof(parts=6)

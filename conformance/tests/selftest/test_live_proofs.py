@@ -37,8 +37,8 @@ from mcp_proxy_conformance.discovery.selftest.wire import WIRE_FAULTS
 from mcp_proxy_conformance.selftest.shipped import shipped
 from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.started import Started
-from mcp_proxy_mutants.proxy.changed import Changed
-from mcp_proxy_mutants.proxy.mutants import mutants
+from mcp_proxy_mutants.discovery.changed import Changed
+from mcp_proxy_mutants.discovery.mutants import mutants
 
 WIRE = {fault.id: fault for fault in WIRE_FAULTS}
 PROOFS = (

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.description import OF_LOADERS
-from mcp_proxy_mutants.loader.changed import ChangedLoad
+from mcp_proxy_mutants.resilience.changed import ChangedLoad
 
 CLAUSES = [
     clause

@@ -16,7 +16,7 @@ SETTLE_S = 0.1
 
 def reference() -> Target:
     """Return the unchanged reference as a target in this process."""
-    from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415
+    from mcp_proxy_mutants.discovery.changed import Changed  # noqa: PLC0415
 
     return mutated(Changed(id="unchanged", text="The unchanged reference."))
 

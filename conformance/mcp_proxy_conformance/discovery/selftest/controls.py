@@ -198,7 +198,7 @@ def _fake(make: Callable[[], Any]) -> Callable[[], Target]:
 
 def _changed(**change: Any) -> Any:
     """Return a Changed reference; `change` maps decisions of its policy to replacements."""
-    from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415
+    from mcp_proxy_mutants.discovery.changed import Changed  # noqa: PLC0415
 
     return Changed(id="control", text="A changed reference.", change=change)
 

@@ -25,8 +25,8 @@ UNCHANGED = WireFault(id="unchanged", text="The unchanged target.", breaks=())
 
 def proof() -> Proof:
     """Return the proof of discovery."""
-    from mcp_proxy_mutants.proxy.mutants import mutants  # noqa: PLC0415 - other trials do without
-    from mcp_proxy_mutants.proxy.variants import variants  # noqa: PLC0415
+    from mcp_proxy_mutants.discovery.mutants import mutants  # noqa: PLC0415 - other trials do without
+    from mcp_proxy_mutants.discovery.variants import variants  # noqa: PLC0415
 
     faults = [
         Trial(kind="fault", changed=mutant, make=partial(mutated, mutant),

@@ -70,8 +70,8 @@ def _recording(kind: Kind, scratch: Path) -> Any:
 
     Return the recording; the target, whose files are in `scratch`, is closed.
     """
-    from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415 - other targets do without
-    from mcp_proxy_mutants.proxy.featureless import FEATURELESS  # noqa: PLC0415
+    from mcp_proxy_mutants.discovery.changed import Changed  # noqa: PLC0415 - other targets do without
+    from mcp_proxy_mutants.discovery.featureless import FEATURELESS  # noqa: PLC0415
 
     unchanged = Changed(id="unchanged", text="The unchanged reference.")
     target = embedded(FEATURELESS if kind == "pre_feature" else unchanged, settle_s=SETTLE_S)

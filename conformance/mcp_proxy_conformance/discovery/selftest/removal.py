@@ -98,7 +98,7 @@ def target(
     `world` maps a check's world to the one that the reference is started in; the suite goes on to
     assume the former. `change` maps decisions of its policy to replacements.
     """
-    from mcp_proxy_mutants.proxy.changed import Changed  # noqa: PLC0415
+    from mcp_proxy_mutants.discovery.changed import Changed  # noqa: PLC0415
 
     made = embedded(
         Changed(id="without", text="The reference without some subject.", change=change),

@@ -1,9 +1,0 @@
-"""Package of relay variants, which conform and must never be accused, and their collection."""
-
-from mcp_proxy_mutants.members import gathered
-from mcp_proxy_mutants.relay.mutant import RelayVariant
-
-
-def relay_variants() -> tuple[RelayVariant, ...]:
-    """Return every variant of this package's modules, in order of module."""
-    return gathered(__name__, __path__, "VARIANTS")
