@@ -51,6 +51,17 @@ class Conclusion:
     needs: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """What an ending shows of clauses of one level; `open` are those of all levels."""
+
+    level: Level
+    findings: tuple[Finding, ...]
+    broken: tuple[str, ...]
+    open: frozenset[str]
+    observed: tuple[str, ...]
+
+
 @dataclass(slots=True, kw_only=True)
 class RunSession:
     """One run in progress: it judges checks on the subject and collects results in `state`.
@@ -206,50 +217,58 @@ class RunSession:
     def conclusion_of(self, ending: Ending, cited_clauses: tuple[str, ...]) -> Conclusion:
         """Return what a check's ending shows of the profile's clauses: broken, open or observed.
 
-        Clauses of the level of the first cited one count, or the required ones if any of these is
-        broken. A failure is about every such clause that it breaks, cited or not. Without one, open
-        cited clauses make it inconclusive about them. Else a failure, or an ending that leaves only
-        other clauses open, counts as a pass: about the clauses observed, not applicable if there
-        are none. Other verdicts stay.
+        The first row that fits decides. What is open of other clauses only does not count: other
+        checks report it. Clauses of one level count, see `_shown`.
         """
-        judged = {clause for clause in self.profile.clauses if clause not in self.beyond}
-        broken = [c for f in ending.findings(cited_clauses) for c in f.clauses if c in judged]
-        kind = _level(cited_clauses[0])
-        kind = "required" if any(_level(clause) == "required" for clause in broken) else kind
-        judged = {clause for clause in judged if _level(clause) == kind}
-        broken = list(dict.fromkeys(clause for clause in broken if clause in judged))
+        shown = self._shown(ending, cited_clauses)
+        open_ = tuple(clause for clause in cited_clauses if clause in shown.open)
+        elsewhere = ending.verdict == "inconclusive" and bool(shown.open)
+        settled = ending.verdict in ("pass", "fail") or elsewhere
+        conclusion = Conclusion(
+            verdict=ending.verdict, clauses=cited_clauses, level=shown.level,
+            observed=shown.observed,
+        )  # fmt: skip
+        match bool(shown.broken), bool(open_), settled, bool(shown.observed):
+            case True, _, _, _:
+                return replace(conclusion, verdict="fail", clauses=shown.broken,
+                               findings=shown.findings)  # fmt: skip
+            case _, True, _, _:
+                return _unsettled(conclusion, ending, open_)
+            case _, _, True, True:
+                return replace(conclusion, verdict="pass", clauses=shown.observed)
+            case _, _, True, False:
+                reason = "nothing that its clauses are about was observed"
+                return replace(conclusion, verdict="not_applicable", clauses=(),
+                               cause="not_observed", reason=reason)  # fmt: skip
+        left = tuple(clause for clause in cited_clauses if clause not in shown.observed)
+        return _unsettled(conclusion, ending, left or cited_clauses)
+
+    def _shown(self, ending: Ending, cited_clauses: tuple[str, ...]) -> _Shown:
+        """Return what an ending shows of the profile's clauses of one level.
+
+        That is the level of the first cited one, or required if a required one is broken.
+        """
+        of_profile = [clause for clause in self.profile.clauses if clause not in self.beyond]
+        findings = ending.findings(cited_clauses)
+        accused = {clause for each in findings for clause in each.clauses}.intersection(of_profile)
+        firm = any(_level(clause) == "required" for clause in accused)
+        level = "required" if firm else _level(cited_clauses[0])
+        judged = [clause for clause in of_profile if _level(clause) == level]
         within = tuple(
             msgspec.structs.replace(finding, clauses=kept)
-            for finding in ending.findings(cited_clauses)
+            for finding in findings
             if (kept := tuple(clause for clause in finding.clauses if clause in judged))
         )
+        broken = tuple(dict.fromkeys(clause for each in within for clause in each.clauses))
         compared = ending.comparison
-        unsettled = (
-            {clause for entry in compared.open for clause in entry.clauses} if compared else set()
+        left = frozenset(
+            clause for entry in (compared.open if compared else ()) for clause in entry.clauses
         )
-        shown = {*compared.observed} if compared is not None else set()
+        held = set(compared.observed) if compared is not None else set[str]()
         if ending.verdict == "pass" and compared is None:
-            shown = {*cited_clauses}
-        shown = (shown & judged) - {*broken} - unsettled
-        observed = tuple(clause for clause in self.profile.clauses if clause in shown)
-        conclusion = Conclusion(
-            verdict=ending.verdict, clauses=cited_clauses, level=kind, observed=observed
-        )
-        if broken:
-            return replace(conclusion, verdict="fail", clauses=tuple(broken), findings=within)
-        is_open = bool(unsettled & {*cited_clauses})
-        elsewhere = ending.verdict == "inconclusive" and compared is not None and bool(unsettled)
-        if not is_open and (elsewhere or ending.verdict in ("pass", "fail")):
-            if conclusion.observed:  # other checks report what else is broken or open
-                return replace(conclusion, verdict="pass", clauses=conclusion.observed)
-            return replace(conclusion, verdict="not_applicable", clauses=(), cause="not_observed",
-                           reason="nothing that its clauses are about was observed")  # fmt: skip
-        left = unsettled if is_open else {*cited_clauses} - shown
-        verdict: Verdict = "inconclusive" if ending.verdict == "fail" else ending.verdict
-        clauses = tuple(clause for clause in cited_clauses if clause in left) or cited_clauses
-        needs = ending.needs if verdict == "inconclusive" else ()
-        return replace(conclusion, verdict=verdict, cause=ending.cause, clauses=clauses,
-                       needs=needs)  # fmt: skip
+            held = {*cited_clauses}
+        observed = tuple(c for c in judged if c in held and c not in broken and c not in left)
+        return _Shown(level=level, findings=within, broken=broken, open=left, observed=observed)
 
     def finish(self) -> None:
         """Have the subject do what the report still counts, as to close an endpoint's sessions."""
@@ -304,6 +323,13 @@ class RunSession:
             message = f"{self.out} was replaced while the run used it; name another --out"
             raise OSError(errno.ESTALE, message)
         return write_report(self.recorded(), self.out, self.redactor)
+
+
+def _unsettled(conclusion: Conclusion, ending: Ending, about: tuple[str, ...]) -> Conclusion:
+    """Return the ending's own verdict, about these clauses; a failure of none is inconclusive."""
+    verdict: Verdict = "inconclusive" if ending.verdict == "fail" else ending.verdict
+    needs = ending.needs if verdict == "inconclusive" else ()
+    return replace(conclusion, verdict=verdict, cause=ending.cause, clauses=about, needs=needs)
 
 
 def as_found(ending: Ending, conclusion: Conclusion) -> Ending:
