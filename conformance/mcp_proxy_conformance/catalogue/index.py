@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,10 +11,11 @@ from functools import cache
 from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.case_file import CitingCase
-from mcp_proxy_conformance.catalogue.specification import specifications
+from mcp_proxy_conformance.catalogue.specification import Specification, specifications
 
 __all__ = ["Check", "cases", "checks", "names", "names_like"]
 
+_NAME = re.compile(r"^def (test_\w+)", re.MULTILINE)
 _Areas = Mapping[str, Sequence[CitingCase]]
 
 
@@ -34,8 +36,8 @@ class Check:
 
 @cache
 def checks() -> tuple[Check, ...]:
-    """Return every shipped check, in order of module and line."""
-    return checks_of({})
+    """Return every shipped check, one folder after another, by module and line."""
+    return tuple(check for folder in _folders() for check in checks_in(folder))
 
 
 @cache
@@ -44,38 +46,49 @@ def cases() -> tuple[CitingCase, ...]:
     return tuple(case for each in specifications() for case in each.cases())
 
 
+@cache
+def checks_in(folder: Path) -> tuple[Check, ...]:
+    """Return the checks of one folder of checks; only cases of its specification are read."""
+    own = _folders()[folder]
+    return tuple(_check(*found, {own.giving: own.cases()}) for found in _functions(folder))
+
+
 def checks_of(others: Mapping[str, Sequence[CitingCase]]) -> tuple[Check, ...]:
     """Return the shipped checks, each with the clauses that it and its cases cite.
 
     `others` are, by the decorator that gives them, the cases to use in place of the shipped ones.
     """
-    areas: _Areas = {each.giving: each.cases() for each in specifications()} | dict(others)
-    return tuple(_check(*found, areas) for found in _functions())
+    areas = {each.giving: each.cases() for each in specifications()} | dict(others)
+    return tuple(_check(*found, areas) for folder in _folders() for found in _functions(folder))
+
+
+def _folders() -> dict[Path, Specification]:
+    """Map each folder of checks to its specification."""
+    return {folder: each for each in specifications() for folder in each.checks}
 
 
 @cache
-def _functions() -> tuple[tuple[str, Path, ast.FunctionDef], ...]:
-    """Return (module, path, function) for every check, by module and line, parsed once.
+def _functions(folder: Path) -> tuple[tuple[str, Path, ast.FunctionDef], ...]:
+    """Return (module, path, function) for every check of a folder, by module and line, parsed once.
 
     Checks are the functions `test_…` at the top of `test_*.py`.
     """
     tests: list[tuple[str, Path, ast.FunctionDef]] = []
-    files = [
-        (str(path.relative_to(each.root.parent)), path)
-        for each in specifications()
-        for folder in each.checks
-        for path in sorted(folder.glob("test_*.py"))
-    ]
-    for module, path in files:
+    top = _folders()[folder].root.parent
+    for path in sorted(folder.glob("test_*.py")):
         nodes = ast.parse(path.read_text(encoding="utf-8")).body
         functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+        module = str(path.relative_to(top))
         tests += [(module, path, each) for each in functions if each.name.startswith("test_")]
     return tuple(tests)
 
 
-def checks_in(folder: Path) -> tuple[Check, ...]:
-    """Return the checks of one folder of checks."""
-    return tuple(check for check in checks() if check.path.parent == folder)
+@cache
+def _check_names() -> frozenset[str]:
+    """Return the name of every check, without parsing a module."""
+    texts = (path.read_text(encoding="utf-8") for folder in _folders()
+             for path in folder.glob("test_*.py"))  # fmt: skip
+    return frozenset(name for text in texts for name in _NAME.findall(text))
 
 
 def _check(module: str, path: Path, node: ast.FunctionDef, areas: _Areas) -> Check:
@@ -138,7 +151,9 @@ def split(name: str) -> tuple[str, str]:
     check, bracket, case = name.rpartition("::")[2].partition("[")
     if bracket:
         return check, case.removesuffix("]")
-    return ("", check) if check in cited_by_case() else (check, "")
+    if check in _check_names() or check not in cited_by_case():
+        return check, ""
+    return "", check
 
 
 def names() -> tuple[str, ...]:
@@ -151,9 +166,8 @@ def names_like(name: str) -> tuple[bool, str]:
 
     Of `check[case]` only the check is looked up; the nearest is "" if there are no names.
     """
-    known = names()
     check, case = split(name)
-    if (wanted := check or case) in known:
+    if (wanted := check or case) in _check_names() or wanted in (known := names()):
         return True, wanted
     near = get_close_matches(wanted, known, 1, 0.0)
     return False, near[0] if near else ""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -91,8 +92,8 @@ def data_files(pattern: str) -> list[Path]:
 
 def target_files(kind: str) -> dict[str, Path]:
     """Return the target files of the known targets of a kind by their names, in order."""
-    folder = judging(kind).fixtures / "targets"
-    return {file.stem: file for file in sorted(folder.glob("*.toml"))}
+    folder, stem = judging(kind).fixtures / "targets", attrgetter("stem")
+    return {file.stem: file for file in sorted(folder.glob("*.toml"), key=stem)}
 
 
 def folders_of(profiles: Iterable[str]) -> tuple[Path, ...]:

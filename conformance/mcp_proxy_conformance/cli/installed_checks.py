@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,14 @@ from mcp_proxy_conformance.cli.printed_report import detail_of, print_report
 from mcp_proxy_conformance.cli.run_setup import alone_in, expect_part, known, processes_of, softened
 from mcp_proxy_conformance.cli.strays import reaped
 from mcp_proxy_conformance.report.document import Report
+from mcp_proxy_conformance.report.terminal import Detail
 from mcp_proxy_conformance.run.invocation import collect_garbage_rarely, invoke, prepare
 from mcp_proxy_conformance.run.progress import Progress
-from mcp_proxy_conformance.run.request import RunRequest, Selection
+from mcp_proxy_conformance.run.request import Judged, RunRequest, Selection
 from mcp_proxy_conformance.targets.description import BadTarget, describe
 from mcp_proxy_conformance.targets.environments import NotInstalled, installed
 from mcp_proxy_conformance.verdict.credentials import credentials
+from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.outcome import BROKEN, DECLARATION, FAULT, INTERRUPTED
 from mcp_proxy_conformance.verdict.redaction import Redactor, first_line
 
@@ -50,7 +54,6 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
     Return the exit code, after --fail-on. If there is no report, print the reason; the code is then
     2, 3 if the target cannot be installed, 5 for a stale known failure, 130 if interrupted, or 70.
     """
-    report = out / "report.json"
     detail = detail_of(options)
     log = prepare(out, options["check"])
     deviations = known(options["deviations"])
@@ -75,9 +78,39 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
         click.echo(Redactor(credentials(words=words)).text(first_line(str(error))), err=True)
         return DECLARATION
     redactor = Redactor(credentials(words=described.command))
-    request = RunRequest(
-        subject=described,
-        file=file,
+    request = replace(request_for(described, options, out, deviations, redactor), file=file)
+    collect_garbage_rarely()
+    ended = ran(request, log, redactor, detail, processes)
+    return ended if isinstance(ended, int) else _printed(ended, options, out)
+
+
+def judge_subject(subject: Judged, options: dict[str, Any], secrets: Iterable[str] = ()) -> int:
+    """Run the checks on what a command of a specification has made; return the exit code.
+
+    `options` are complete, as `merged` returns them; `secrets` are never printed. Raises BadTarget.
+    """
+    out = options["out"].resolve()
+    with alone_in(out), reaped():
+        log = prepare(out, options["check"])
+        deviations = known(options["deviations"])
+        if isinstance(deviations, int):
+            return deviations
+        redactor = Redactor(secrets)
+        request = request_for(subject, options, out, deviations, redactor)
+        ended = ran(request, log, redactor, detail_of(options))
+        return ended if isinstance(ended, int) else _printed(ended, options, out, redactor.text)
+
+
+def request_for(
+    subject: Judged,
+    options: dict[str, Any],
+    out: Path,
+    deviations: tuple[Deviation, ...],
+    redactor: Redactor,
+) -> RunRequest:
+    """Return the request that these complete options make."""
+    return RunRequest(
+        subject=subject,
         profile=options["profile"],
         out=out,
         selection=selection_of(options),
@@ -92,7 +125,20 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
         keep=options["keep"],
         command=command_line(click.get_current_context(), redactor.text),
     )
-    collect_garbage_rarely()
+
+
+def ran(
+    request: RunRequest,
+    log: Path,
+    redactor: Redactor,
+    detail: Detail,
+    processes: str | None = None,
+) -> Report | int:
+    """Run the checks and show progress; return the report or, without one, the exit code.
+
+    Why there is none is then printed. That is 2 for what cannot be used, 130 if interrupted, or 70.
+    """
+    report = request.out / "report.json"
     with Progress(log, sys.stderr, redactor, detail) as progress:
         code = invoke(request, processes=processes, plugins=[progress])
     if code == USAGE_ERROR:
@@ -101,9 +147,20 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
     if not report.exists():
         click.echo(f"the run ended without a report; see {progress.log}", err=True)
         return INTERRUPTED if code == pytest.ExitCode.INTERRUPTED else FAULT
-    document = msgspec.json.decode(report.read_bytes(), type=Report)
+    document: Report = msgspec.json.decode(report.read_bytes(), type=Report)
+    return document
+
+
+def _printed(
+    document: Report,
+    options: dict[str, Any],
+    out: Path,
+    hidden: Callable[[str], str] = lambda text: text,
+) -> int:
+    """Print a report as the options ask for; return the exit code, after --fail-on."""
     code = softened(document, options["fail_on"])
-    print_report(document, report, detail=detail, code=code)
+    detail = detail_of(options)
+    print_report(document, out / "report.json", detail=detail, code=code, hidden=hidden)
     return code
 
 

@@ -227,7 +227,11 @@ class _Evidence:
         broken = [finding for finding in result.findings if clause in finding.clauses]
         told = all(finding.about for finding in broken)
         states = {matter.state for finding in broken for matter in finding.about}
-        known = states if states and told else _states_of_case(result.case or "")
+        known = (
+            states
+            if states and told
+            else _states_of_case(result.case or "", self._grid.profiles[0])
+        )
         if result.verdict == "inconclusive":
             hidden = {(LOCK_OF[need],) for need in result.needs if need in LOCK_OF}
             known = known & hidden or known
@@ -255,9 +259,10 @@ def _verdict(result: Result, clause: str) -> CellVerdict | None:
 
 
 @cache
-def _states_of_case(case_id: str) -> frozenset[tuple[str, ...]]:
+def _states_of_case(case_id: str, profile: str) -> frozenset[tuple[str, ...]]:
     """Return the sets of locks on the locked tools that a case is about; empty if it is unknown."""
-    return frozenset().union(*(each.locked(case_id) for each in specifications()))
+    judging = [each for each in specifications() if profile in each.folders]
+    return frozenset().union(*(each.locked(case_id) for each in judging))
 
 
 Change = tuple[str, tuple[CellVerdict | None, ...]]

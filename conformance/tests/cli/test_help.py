@@ -15,6 +15,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from mcp_proxy_conformance.catalogue.specification import specifications
 from mcp_proxy_conformance.cli import COMMANDS, main
 from mcp_proxy_conformance.cli.run import run, runs
 
@@ -204,3 +205,39 @@ def test_the_version_is_that_of_the_suite_of_python_and_of_each_profile() -> Non
     assert lines[0] == f"mcp-proxy-conformance {version('mcp-proxy-conformance')}"
     assert lines[1] == f"Python {platform.python_version()}"
     assert "discovery@1" in lines[2].removeprefix("profiles: ").split(", ")
+
+
+@pytest.mark.parametrize(
+    ("words", "own"),
+    [
+        (
+            "run reference --check test_no_more_locked_tools_come_back_than_the_limit_or_ten",
+            "discovery",
+        ),
+        ("run loader --only O1", "resilience"),
+        ("run relay --only RLY.up.arguments.text", "fidelity"),
+    ],
+)
+def test_a_run_imports_one_specification(words: str, own: str, tmp_path: Path) -> None:
+    """Of other specifications a run imports nothing but what the engine is told of them."""
+    code = f"""import sys
+sys.argv[1:] = {[*words.split(), "--out", str(tmp_path)]!r}
+from mcp_proxy_conformance.cli import main
+try:
+    main()
+finally:
+    print(*sorted(name for name in sys.modules if name.startswith("mcp_proxy_conformance.")))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=100
+    )
+
+    assert done.returncode == 0, done.stderr
+    parts = [name.split(".")[1:] for name in done.stdout.splitlines()[-1].split()]
+    found = {
+        (part[0], part[-1])
+        for part in parts
+        if part[0] in {each.name for each in specifications()} - {own}
+    }
+    assert {leaf for name, leaf in found if leaf != name} <= {"specification", "profiles"}
+    assert [own, "specification"] in parts

@@ -46,8 +46,9 @@ def test_a_clause_is_listed_with_all_that_a_reader_of_reports_needs() -> None:
 
 
 def test_cases_of_proxies_and_of_loaders_are_listed() -> None:
-    """`list cases` has a proxy's case, of kind `discovery`, and a loader's, of kind `load`."""
+    """`list cases` has cases of each specification, whose name is their kind."""
     kinds = {row["id"]: row["kind"] for row in listed("cases")}
 
     assert kinds["limits-11-at-10"] == "discovery"
-    assert kinds["timeout-late-list"] == "load"
+    assert kinds["timeout-late-list"] == "resilience"
+    assert kinds["arguments-decimal-tokens"] == "fidelity"

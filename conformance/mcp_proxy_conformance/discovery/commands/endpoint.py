@@ -6,17 +6,15 @@ import json
 import shlex
 import ssl
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
 import click
-import msgspec
-import pytest
 
 from mcp_proxy_conformance.catalogue.surface import Surface, ToolTemplate
-from mcp_proxy_conformance.cli.again import command_line
 from mcp_proxy_conformance.cli.groups import examples
-from mcp_proxy_conformance.cli.installed_checks import USAGE_ERROR, selection_of
+from mcp_proxy_conformance.cli.installed_checks import ran, request_for
 from mcp_proxy_conformance.cli.options import DEFAULTS, Finite, live_options
 from mcp_proxy_conformance.cli.printed_report import detail_of, print_report
 from mcp_proxy_conformance.cli.run_setup import alone_in, known, softened
@@ -33,15 +31,12 @@ from mcp_proxy_conformance.discovery.live.endpoint import (
 from mcp_proxy_conformance.discovery.live.plan import plan
 from mcp_proxy_conformance.discovery.profiles import LIVE
 from mcp_proxy_conformance.discovery.surface_names import cut
-from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import ending
-from mcp_proxy_conformance.run.invocation import invoke, prepare
-from mcp_proxy_conformance.run.progress import Progress
-from mcp_proxy_conformance.run.request import RunRequest
+from mcp_proxy_conformance.run.invocation import prepare
 from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.targets.kinds import knowledge_in
 from mcp_proxy_conformance.verdict.credentials import credentials
-from mcp_proxy_conformance.verdict.outcome import DECLARATION, FAULT, INTERRUPTED
+from mcp_proxy_conformance.verdict.outcome import DECLARATION
 from mcp_proxy_conformance.verdict.redaction import Redactor, inert
 from mcp_proxy_conformance.wire.connection import Dialing
 
@@ -291,23 +286,11 @@ def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
     detail = detail_of(options)
     for line in plan(endpoint) if detail != "quiet" else ():
         click.echo(redactor.text(inert(line)), err=True)
-    request = RunRequest(
-        subject=endpoint,
-        profile=options["profile"],
-        out=out,
-        selection=selection_of(options),
-        deviations=deviations,
-        within_s=endpoint.within_s + JUDGING_S,
-        command=command_line(click.get_current_context(), redactor.text),
-    )
-    with Progress(log, sys.stderr, redactor, detail) as progress:
-        code = invoke(request, plugins=[progress])
-    report = out / "report.json"
-    if code == USAGE_ERROR or not report.exists():
-        click.echo(progress.complaint(), err=True)
-        ended = {USAGE_ERROR: DECLARATION, int(pytest.ExitCode.INTERRUPTED): INTERRUPTED}
-        return ended.get(code, FAULT)
-    document = msgspec.json.decode(report.read_bytes(), type=Report)
+    request = request_for(endpoint, options, out, deviations, redactor)
+    within_s = endpoint.within_s + JUDGING_S
+    document = ran(replace(request, within_s=within_s), log, redactor, detail)
+    if isinstance(document, int):
+        return document
     if detail != "quiet":
         used = document.timing["requests"]
         click.echo(f"{used} of {endpoint.max_requests} requests were used", err=True)
@@ -320,5 +303,5 @@ def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
             )
         )
     else:
-        print_report(document, report, detail=detail, code=code, hidden=redactor.text)
+        print_report(document, out / "report.json", detail=detail, code=code, hidden=redactor.text)
     return code
