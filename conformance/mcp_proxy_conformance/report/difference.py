@@ -219,10 +219,18 @@ def _short(value: Any) -> str:
         return _cut(
             "; ".join(f"{name}: {_short(inner)}" for name, inner in value.items()) or "none"
         )
-    text = value if isinstance(value, str) and _is_json(value) else ""
-    if isinstance(value, str) and not text and len(value) > WIDTH:
-        return f"{_short(value[:WIDTH])}... ({len(value)} characters)"
-    return _cut(inert(text) or json.dumps(value, ensure_ascii=False)).replace(MASKED_NAME, "<name>")
+    if isinstance(value, str) and not _is_json(value):
+        return _quoted(value).replace(MASKED_NAME, "<name>")
+    text = inert(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _cut(text).replace(MASKED_NAME, "<name>")
+
+
+def _quoted(text: str) -> str:
+    """Return the text in quotation marks; the first part of one that would be longer than 240."""
+    part = text[:WIDTH]
+    while len(quoted := json.dumps(part, ensure_ascii=False)) > WIDTH + len('""'):
+        part = part[: len(part) * 7 // 8]
+    return quoted if part == text else f"{quoted}... ({len(text)} characters)"
 
 
 def _is_json(text: str) -> bool:
