@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:  # types of members alone: this module imports nothing of what is above it
     from mcp_proxy_conformance.authoring.kinds import Kind
@@ -30,9 +31,15 @@ class Command(NamedTuple):
     sentence: str
 
 
+def at(place: str) -> Callable[..., Any]:
+    """Return a function that imports the one at `module:name` when it is called, and calls it."""
+    module, _, name = place.partition(":")
+    return lambda *arguments: getattr(import_module(module), name)(*arguments)  # noqa: PLW0108
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specification:
-    """All that the engine knows of a specification; functions import what they need when called.
+    """All that the engine knows of a specification; its functions are imported when called (`at`).
 
     `root` is the folder of its package, `fixtures` that of its data files, `kinds` are the kinds of
     targets that it judges, `folders` is the folder, below the root, of the checks of each of its

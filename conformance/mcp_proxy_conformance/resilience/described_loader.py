@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from mcp_proxy_conformance.catalogue.requirement import profile
+from mcp_proxy_conformance.catalogue.requirement import Profile, profile
+from mcp_proxy_conformance.resilience.driven_loader import DrivenLoader
 from mcp_proxy_conformance.resilience.hello import introduced
 from mcp_proxy_conformance.resilience.load_case import read_own
 from mcp_proxy_conformance.resilience.loader import FIRST_S
 from mcp_proxy_conformance.resilience.loader_target import EXAMPLES, LoaderTarget, program_target
 from mcp_proxy_conformance.run.request import RunRequest
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.run.subject import Subject
 from mcp_proxy_conformance.targets.description import Description
 from mcp_proxy_conformance.targets.waits import Probe, during
 
@@ -35,14 +36,18 @@ def loader_of(request: RunRequest, scratch: Path) -> LoaderTarget:
     return replace(target, examples=examples, seed=request.seed, cases=cases)
 
 
-def profile_of(target: Target) -> str:
+def profile_of(target: LoaderTarget) -> str:
     """Return the id of the profile that judges a loader when none is named.
 
     One that lacks a required capability gets the basic profile, unless it broke when it was asked
     for its facts.
     """
-    assert isinstance(target, LoaderTarget)
     return BASIC if _lacking(target.capabilities) and not target.broken else WHOLE
+
+
+def driven(request: RunRequest, target: LoaderTarget, _chosen: Profile, scratch: Path) -> Subject:
+    """Return the loader to drive."""
+    return DrivenLoader(target, request.out, scratch, confirm=request.confirm)
 
 
 def _lacking(capabilities: Collection[str]) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mcp_proxy_conformance.authoring.corpus import Corpus
 from mcp_proxy_conformance.authoring.documents import Document
 from mcp_proxy_conformance.authoring.finding import LintFinding
+from mcp_proxy_conformance.authoring.kinds import Kind
 from mcp_proxy_conformance.catalogue.bounds import Bounds
+from mcp_proxy_conformance.catalogue.json_file import laid_out, lean
 from mcp_proxy_conformance.catalogue.requirement import Catalogue
 from mcp_proxy_conformance.resilience.load_case import (
     Expected,
@@ -155,3 +157,19 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from _texts(item)
+
+
+def kinds() -> Sequence[Kind]:
+    """Return the kinds of files that authors of resilience write."""
+    return [
+        Kind("load case", "load-case", "*.json", frozenset({"given", "again"}), LoadCase,
+             giving="each_load", named=True, rules=load_findings)
+    ]  # fmt: skip
+
+
+def page(case: LoadCase) -> Iterator[str]:
+    """Yield what `explain` adds on a case: the load, and what must come of it."""
+    own = lean(case)
+    for name in ("given", "then", "again"):
+        if name in own:
+            yield f"\n{name}: {laid_out(own[name])}"

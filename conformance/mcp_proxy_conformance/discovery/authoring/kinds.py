@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mcp_proxy_conformance.authoring.corpus import Corpus
 from mcp_proxy_conformance.authoring.documents import Document
@@ -19,13 +19,15 @@ def _stage(document: Document, known: Corpus) -> Iterator[LintFinding]:
     yield from stage_findings(document)
 
 
-KINDS = (
-    Kind("case", "case", "*.json", frozenset({"when"}), Case,
-         giving="each_case", named=True, rules=case_findings),
-    Kind("stage", "stage", "stages/*.json", frozenset({"servers", "steps"}), World,
-         named=True, rules=_stage),
-    Kind("table of words", "remediation-words", "remediation/words.json",
-         frozenset({"harmless"})),
-    Kind("list of convicting texts", "remediation-convicting", "remediation/convicting.json",
-         frozenset({"told"})),
-)  # fmt: skip
+def kinds() -> Sequence[Kind]:
+    """Return the kinds."""
+    return (
+        Kind("case", "case", "*.json", frozenset({"when"}), Case,
+             giving="each_case", named=True, rules=case_findings),
+        Kind("stage", "stage", "stages/*.json", frozenset({"servers", "steps"}), World,
+             named=True, rules=_stage),
+        Kind("table of words", "remediation-words", "remediation/words.json",
+             frozenset({"harmless"})),
+        Kind("list of convicting texts", "remediation-convicting", "remediation/convicting.json",
+             frozenset({"told"})),
+    )  # fmt: skip

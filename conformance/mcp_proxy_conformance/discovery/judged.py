@@ -1,0 +1,59 @@
+"""What is judged: a proxy that is driven, or an endpoint that is asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from mcp_proxy_conformance.catalogue.requirement import Profile
+from mcp_proxy_conformance.discovery.baseline.manifest import read
+from mcp_proxy_conformance.discovery.baseline.recorder import STAGE
+from mcp_proxy_conformance.discovery.case import read_own
+from mcp_proxy_conformance.discovery.driven_proxy import DrivenProxy
+from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
+from mcp_proxy_conformance.discovery.live.running_endpoint import RunningEndpoint, live_target
+from mcp_proxy_conformance.discovery.profiles import LIVE, OF_PROXIES
+from mcp_proxy_conformance.run.request import RunRequest
+from mcp_proxy_conformance.run.subject import Subject
+from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.description import BadTarget, Description
+from mcp_proxy_conformance.targets.kinds import target_of
+
+
+def target(request: RunRequest, _scratch: Path) -> Target:
+    """Return the described target, its baseline read once to test it; an endpoint as one."""
+    asked = request.subject
+    if isinstance(asked, Endpoint):
+        if request.shard is not None:
+            raise BadTarget("an endpoint has one budget of requests; leave --shard out")
+        return live_target(asked)
+    made = target_of(asked) if isinstance(asked, Description) else asked
+    assert isinstance(made, Target)
+    made = replace(made, soak_s=request.soak_s or made.soak_s)
+    if request.baseline is None:
+        return made
+    read(request.baseline, stage=STAGE)
+    return replace(made, baseline=request.baseline.resolve())
+
+
+def profile(target: Target) -> str:
+    """Return the profile of the target's kind; `mcpproxy` is judged by discovery alone."""
+    return {"mcpproxy": "discovery", "endpoint": LIVE}.get(target.kind, OF_PROXIES)
+
+
+def subject(request: RunRequest, target: Target, chosen: Profile, scratch: Path) -> Subject:
+    """Return the proxy to drive, or the endpoint to ask."""
+    if isinstance(request.subject, Endpoint):
+        return RunningEndpoint(request.subject, f"{chosen.id}@{chosen.version}")
+    return DrivenProxy(
+        target,
+        request.out,
+        scratch,
+        clauses=frozenset(chosen.clauses),
+        confirm=request.confirm,
+        keep=request.keep,
+        again=request.confirm or not request.trial,
+        examples=request.examples,
+        seed=request.seed,
+        own=read_own(request.case) if request.case else (),
+    )
