@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,13 @@ from mcp_proxy_conformance.report.document import (
 )
 from mcp_proxy_conformance.verdict.causes import causes
 from mcp_proxy_conformance.verdict.cited import CitedMessage
+from mcp_proxy_conformance.verdict.credentials import SECRET_NAME
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver, waivers
 from mcp_proxy_conformance.verdict.headline import outcome
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, Shard
 from mcp_proxy_conformance.verdict.redaction import REDACTED, Redactor
 from mcp_proxy_conformance.verdict.result import Cause, ClauseVerdict, Result, Verdict, worst
 
-SECRET = frozenset({"authorization", "cookie", "set-cookie", "x-api-key"})
 SECRET_LEAST = 4
 
 
@@ -215,14 +215,18 @@ class Secrets:
     """Headers whose values are redacted: their names in lower case, and the values."""
 
     names: frozenset[str]
-    values: tuple[str, ...]
+    values: tuple[str, ...] = ()
+
+    def has(self, name: str) -> bool:
+        """Whether a header of that name is secret: one of those known, or named as a secret."""
+        return name.lower() in self.names or bool(SECRET_NAME.search(name))
 
     def shown(self, name: str, value: str) -> str:
         """Return a header's value: redacted if its name or value is secret, else secrets masked.
 
         A secret of under four characters is not looked for within values.
         """
-        if name.lower() in self.names or value in self.values:
+        if self.has(name) or value in self.values:
             return REDACTED
         for secret in self.values:
             if len(secret) >= SECRET_LEAST:
@@ -237,12 +241,12 @@ def _secrets(run: RunRecord) -> Secrets:
     messages. Longer values come first.
     """
     sets = [*run.credentials, *(headers for stage in run.stages for headers in stage.credentials)]
-    names = SECRET | {name.lower() for headers in sets for name in headers}
+    known = Secrets(frozenset(name.lower() for headers in sets for name in headers))
     values = {value for headers in sets for value in headers.values()}
     for message in run.state.messages.values():
-        values |= {value for name, value in message.headers if name.lower() in names}
+        values |= {value for name, value in message.headers if known.has(name)}
     longest_first = sorted(filter(None, values), key=lambda value: (-len(value), value))
-    return Secrets(names, tuple(longest_first))
+    return replace(known, values=tuple(longest_first))
 
 
 def _message(cited: CitedMessage, secrets: Secrets) -> ReportedMessage:
