@@ -31,6 +31,9 @@ TOO_SLOW = hypothesis.HealthCheck.too_slow
 hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[TOO_SLOW])
 hypothesis.settings.load_profile("untimed")
 
+collect_ignore = ["run/stranger"]
+"""A distribution of somebody else, whose checks are no tests of ours."""
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
