@@ -15,6 +15,7 @@ PLAIN = [
     'note: "{\\"a\\": [None, True]} (\'x\')"; allowed: no note',
     'query "issue", text.tools[forge:drop].score near byte 9: "{"; allowed: "["',
     'note: "{None... (730 characters)',
+    'member not_shown: {"upland": 8, "north": [1, {"a": true}]}; allowed: {"upland": 0}',
     'rejection of forge:drop: "It\'s locked."; allowed: a text that says operator policy',
 ]
 PYTHON = [
@@ -22,6 +23,7 @@ PYTHON = [
     "mobel: [[], []]",
     "('at /mcp', 'mobel'): 11",
     "query {'query': 'issue'}: other bytes",
+    'member a: {"upland": 8}; allowed: {8}',
     "set()",
     "description is None; allowed: True",
     "TextJudgement(outcome=x)",
