@@ -1,12 +1,11 @@
-"""Fixtures of all tests: recordings of the reference, a browser, restored signal handlers."""
+"""Fixtures of all tests: a browser, restored signal handlers."""
 
 from __future__ import annotations
 
 import gc
 import os
 import signal
-import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,8 @@ import pytest
 from browser import Looking, browser
 from proof_parts import PART, of_other_parts
 
-from mcp_proxy_conformance.discovery.baseline.manifest import Recording
-from mcp_proxy_conformance.discovery.baseline.recorder import record
-from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.redaction import encodable
-from mcp_proxy_mutants.discovery.changed import Changed
-from mcp_proxy_mutants.discovery.featureless import FEATURELESS
 
-Recorded = Callable[[Changed], Recording]
 os.environ.setdefault("MCP_PROXY_CONFORMANCE_PROCESSES", "1")  # tests already run side by side
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of hundreds of processes would compile anew
 gc.set_threshold(100_000, 50, 100)  # thousands of collected tests are no garbage
@@ -63,24 +56,6 @@ def _signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-@pytest.fixture(scope="session")
-def recorded() -> Recorded:
-    """Return a function that takes a Changed reference and returns a Recording of its answers."""
-    return _recorded
-
-
-@pytest.fixture(scope="session")
-def before() -> Recording:
-    """Return a recording of the reference without locked-tool discovery, made once in all."""
-    return _recorded(FEATURELESS)
-
-
-@pytest.fixture(scope="session")
-def after() -> Recording:
-    """Return a recording of the unchanged reference, made once for all tests."""
-    return _recorded(Changed(id="unchanged", text="The reference itself."))
-
-
 @pytest.fixture(scope="module")
 def opened() -> Iterator[Looking]:
     """Yield a viewer in one browser for the tests of a file; skip them if there is none."""
@@ -97,13 +72,3 @@ def looking(opened: Looking, tmp_path: Path) -> Iterator[Looking]:
     opened.begin(tmp_path)
     yield opened
     assert opened.seen == []
-
-
-def _recorded(changed: Changed) -> Recording:
-    """Return a Recording of the changed reference's default answers; it runs in this process."""
-    target = embedded(changed, settle_s=0.1)
-    with tempfile.TemporaryDirectory() as scratch:
-        try:
-            return record(target, Path(scratch), "pre_feature")
-        finally:
-            target.close()

@@ -1,4 +1,4 @@
-"""Each specification can be left out: a tree without it judges by the others, and `lint` is at peace."""
+"""Each specification can be left out: a tree without it judges by the others."""
 
 from __future__ import annotations
 
