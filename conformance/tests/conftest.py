@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 from collections.abc import Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ TOO_SLOW = hypothesis.HealthCheck.too_slow
 hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[TOO_SLOW])
 hypothesis.settings.load_profile("untimed")
 
+pytest_plugins = ["recordings"] if find_spec("mcp_proxy_conformance.discovery") else []
 collect_ignore = ["run/stranger"]
 """A distribution of somebody else, whose checks are no tests of ours."""
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of discovery: recordings of the reference."""
+"""A pytest plugin of discovery's tests: recordings of the reference, as fixtures."""
 
 from __future__ import annotations
 
