@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir, schemas_dir
-from mcp_proxy_conformance.catalogue.specification import target_files
+from mcp_proxy_conformance.catalogue.specification import data_files
 from mcp_proxy_conformance.discovery.authoring.bundles import bundled
 
 ANSWERS = (
@@ -24,31 +24,19 @@ ANSWERS = (
 LOCKS = ("locks", "list")
 OF_RUNS = ("deviations", "report")
 LOADERS = ("load-outcome", "loader-protocol", "load-case")
+OF_FILES = {
+    "requirements/*.toml": "requirement",
+    "profiles/*.toml": "profile",
+    "interpretations.toml": "interpretation",
+    "sentences.toml": "sentences",
+    "frozen.toml": "frozen",
+    "pictures/*.toml": "picture",
+    "targets/*.toml": "target",
+}
 FILES = {
-    "discovery/requirements/discovery.toml": "requirement",
-    "resilience/requirements/resilience.toml": "requirement",
-    "discovery/requirements/robustness.toml": "requirement",
-    "discovery/profiles/discovery.toml": "profile",
-    "discovery/profiles/robustness.toml": "profile",
-    "discovery/profiles/discovery-live.toml": "profile",
-    "resilience/profiles/resilience.toml": "profile",
-    "resilience/profiles/resilience-basic.toml": "profile",
-    "discovery/interpretations.toml": "interpretation",
-    "fidelity/interpretations.toml": "interpretation",
-    "resilience/interpretations.toml": "interpretation",
-    "discovery/frozen.toml": "frozen",
-    "resilience/frozen.toml": "frozen",
-    "discovery/pictures/endpoint.toml": "picture",
-    "resilience/pictures/loads.toml": "picture",
-    "discovery/pictures/locks.toml": "picture",
-    "discovery/sentences.toml": "sentences",
-    "fidelity/sentences.toml": "sentences",
-    "resilience/sentences.toml": "sentences",
-    **{
-        f"{folder}/targets/{name}.toml": "target"
-        for kind, folder in (("loader", "resilience"), ("relay", "fidelity"))
-        for name in target_files(kind)
-    },
+    str(path.relative_to(fixtures_dir())): name
+    for pattern, name in OF_FILES.items()
+    for path in data_files(pattern)
 }
 NAMES = sorted({*FILES.values(), *ANSWERS, *LOADERS, *LOCKS, *OF_RUNS})
 
