@@ -177,8 +177,17 @@ def _code(command: Callable[[], Any]) -> int:
     return done if isinstance(done, int) else 0
 
 
-def _unwritten(error: OSError) -> int:
-    """Print, if possible, that output cannot be written and why; return 2."""
+CLOSED = 128 + 13
+"""The exit code of a command whose reader has seen enough, as of one that SIGPIPE ends."""
+
+
+def _unwritten(error: OSError, code: int = CLOSED) -> int:
+    """Print, if possible, that output cannot be written and why; return 2.
+
+    If its reader has seen enough, as `head` has, print nothing and return `code`.
+    """
+    if error.errno == errno.EPIPE:
+        return code
     place = error.filename or "standard output"
     with suppress(OSError, ValueError):
         click.echo(f"{place} cannot be written: {error.strerror}; free some disk space", err=True)
@@ -194,7 +203,7 @@ def _flushed(code: int) -> int:
         try:
             stream.flush()
         except OSError as error:
-            code = _unwritten(error) if stream is sys.stdout else code
+            code = _unwritten(error, code) if stream is sys.stdout else code
             with suppress(OSError, ValueError):  # the interpreter flushes once more
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         except ValueError:

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.cli.groups import CLOSED
 
 PROGRAM = (sys.executable, "-m", "mcp_proxy_conformance")
 RUN = ("run", "reference", "--check", "test_any_text_can_be_a_query")
@@ -150,3 +151,18 @@ def test_an_interruption_is_one_whenever_it_comes(way: str, seed: int, tmp_path:
     if report.exists():
         schema = json.loads((schemas_dir() / "report.schema.json").read_bytes())
         jsonschema.validate(json.loads(report.read_bytes()), schema)
+
+
+@pytest.mark.parametrize("words", ["list cases", "explain --all"])
+def test_a_reader_who_has_seen_enough_is_told_nothing(words: str, tmp_path: Path) -> None:
+    """A command whose output is closed after a line ends without a word on standard error."""
+    running = started(*words.split(), folder=tmp_path)
+    assert running.stdout is not None
+    assert running.stderr is not None
+
+    running.stdout.readline()
+    running.stdout.close()
+
+    with running.stderr:
+        assert running.stderr.read() == ""
+    assert running.wait(timeout=30) in (0, CLOSED)
