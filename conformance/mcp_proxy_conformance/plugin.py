@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
@@ -176,11 +177,13 @@ def bench(request: pytest.FixtureRequest) -> Any:
     """Return a check's access to its target or loads, started with its locks proven if need be.
 
     Skip a check that needs what the target lacks; fail it without a target or a world. If the run
-    was stopped, fail the first such check with the reason and skip those after it.
+    was stopped, or of shipped ones without a target, fail the first and skip those after it.
     """
     run = request.config.stash.get(RUN, None)
     place = place_of(request.node)
     if run is None:
+        if is_shipped(Path(request.function.__code__.co_filename)):
+            _end(request.config, autoload.NO_TARGET)
         pytest.fail(autoload.NO_TARGET, pytrace=False)
     if place is None:
         pytest.fail("a check needs a world; mark it @on(world)", pytrace=False)
