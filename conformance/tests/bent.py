@@ -37,7 +37,14 @@ def main(fault: str, document: str, *chosen: str) -> None:
     wanted = [trial for trial in own.in_front if trial.changed.id in chosen]
     with tempfile.TemporaryDirectory() as folder:
         result = in_front_of(
-            lambda: bent(fault), own, wanted, Path(folder), lambda *_: None, full=False, jobs=2
+            lambda: bent(fault),
+            own,
+            wanted,
+            Path(folder),
+            lambda *_: None,
+            profile="discovery+robustness",
+            full=False,
+            jobs=2,
         )
     Path(document).write_text(json.dumps(result), encoding="utf-8")
 

@@ -26,8 +26,6 @@ ROOMS = (*ENGINE, *SPECIFICATIONS, "api")
 """Bottom up: a room may import from those before it, but no specification from another."""
 ROOM_OF = {"autoload": "plugin", "__main__": "cli"}
 """The rooms of the modules outside of folders."""
-SEAM = "catalogue.specification"
-"""It names types of its members that are above it, for those who read it and for mypy alone."""
 NAMED = re.compile(rf"{PACKAGE.name}(?:\.\w+)+")
 Imports = Mapping[str, AbstractSet[str]]
 
@@ -58,8 +56,6 @@ def _targets(path: Path, known: AbstractSet[str], text: str | None = None) -> It
     while the program runs does.
     """
     tree = ast.parse(path.read_text(encoding="utf-8") if text is None else text)
-    if _name(path) == SEAM:
-        tree.body = [node for node in tree.body if not isinstance(node, ast.If)]
     for node in ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module:

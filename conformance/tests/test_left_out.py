@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from distributions import laid_out, ran
 
 import mcp_proxy_conformance
 from mcp_proxy_conformance.catalogue.specification import GROUP, specifications
@@ -31,36 +30,17 @@ Ran = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def tree_without(name: str, place: Path) -> Ran:
-    """Copy what is shipped, without a specification; return what runs the command line of that."""
+    """Copy what is shipped, without a specification; return what runs its command line."""
     ignore = shutil.ignore_patterns("__pycache__", ".*_cache")
     for part in PARTS:
         shutil.copytree(TOP / part, place / part, ignore=ignore)
-    for folder in (
-        "conformance/mcp_proxy_conformance",
-        "conformance/mcp_proxy_mutants",
-        "fixtures",
-    ):
+    for folder in (*PARTS[:2], "fixtures"):
         shutil.rmtree(place / folder / name)
     ours = distribution("mcp-proxy-conformance")
-    about = place / "conformance" / f"mcp_proxy_conformance-{ours.version}.dist-info"
-    about.mkdir()
-    kept = [each for each in ours.entry_points if each.group == GROUP and each.name != name]
-    lines = [f"[{GROUP}]", *(f"{each.name} = {each.value}" for each in kept)]
-    (about / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
-    (about / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {ours.name}\nVersion: {ours.version}\n", encoding="utf-8"
-    )
-    paths = os.pathsep.join(str(place / part) for part in ("conformance", "reference"))
-    environment = os.environ | {"PYTHONPATH": paths}
-
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        """Run the command line with these words; TimeoutExpired after 100 s."""
-        return subprocess.run(
-            [sys.executable, "-m", "mcp_proxy_conformance", *words], cwd=place, env=environment,
-            capture_output=True, text=True, check=False, timeout=100,
-        )  # fmt: skip
-
-    return run
+    entries = [each for each in ours.entry_points if each.group == GROUP]
+    kept = {each.name: each.value for each in entries if each.name != name}
+    laid_out(place / "conformance", ours.name, ours.version, kept)
+    return lambda *words: ran(words, place, [place / "conformance", place / "reference"])
 
 
 @pytest.mark.parametrize(
@@ -69,12 +49,12 @@ def tree_without(name: str, place: Path) -> Ran:
 )
 def test_a_specification_can_be_left_out(name: str, tmp_path: Path) -> None:
     """Without its folders and its entry point the others are listed, linted and run as before."""
-    ran = tree_without(name, tmp_path)
+    run = tree_without(name, tmp_path)
 
-    listed, linted = ran("list", "checks"), ran("lint")
-    others = {other: ran(*words.split()) for other, words in RUNS.items() if other != name}
+    listed, linted = run("list", "checks"), run("lint")
+    others = {other: run(*words.split()) for other, words in RUNS.items() if other != name}
 
     assert (listed.returncode, f"{name}/" in listed.stdout) == (0, False)
     assert linted.stderr.endswith("findings: 0\n"), linted.stdout
     assert {other: done.returncode for other, done in others.items()} == dict.fromkeys(others, 0)
-    assert ran(*RUNS[name].split()).returncode != 0
+    assert run(*RUNS[name].split()).returncode != 0

@@ -13,7 +13,9 @@ from mcp_proxy_conformance.catalogue.grid import Grid
 from mcp_proxy_conformance.catalogue.interpretation import Interpretations
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, Profile
 from mcp_proxy_conformance.catalogue.sentence import Sentences
-from mcp_proxy_conformance.catalogue.specification import specifications
+from mcp_proxy_conformance.catalogue.specification import at, specifications
+
+RULES = "mcp_proxy_conformance.authoring.catalogue_rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +49,29 @@ class Kind:
 AREA = Kind("file of cases", "cases", "*.json", frozenset({"cases"}))
 """What holds cases of one of the kinds above."""
 REQUIREMENTS = Kind(
-    "catalogue", "requirement", "requirements/*.toml", frozenset({"requirement"}), Catalogue
-)
+    "catalogue", "requirement", "requirements/*.toml", frozenset({"requirement"}), Catalogue,
+    rules=at(f"{RULES}:requirement_findings"),
+)  # fmt: skip
 INTERPRETATIONS = Kind(
-    "register of interpretations",
-    "interpretation",
-    "interpretations.toml",
-    frozenset({"interpretation"}),
-    Interpretations,
-)
+    "register of interpretations", "interpretation", "interpretations.toml",
+    frozenset({"interpretation"}), Interpretations, rules=at(f"{RULES}:interpretation_findings"),
+)  # fmt: skip
 PROFILE = Kind(
-    "profile",
-    "profile",
-    "profiles/*.toml",
-    frozenset({"clauses", "interpretations", "floor"}),
-    Profile,
-)
+    "profile", "profile", "profiles/*.toml", frozenset({"clauses", "interpretations", "floor"}),
+    Profile, rules=at(f"{RULES}:profile_findings"),
+)  # fmt: skip
 SENTENCES = Kind(
-    "list of sentences", "sentences", "sentences.toml", frozenset({"sentence"}), Sentences
-)
-FROZEN = Kind("list of frozen profiles", "frozen", "frozen.toml", frozenset({"frozen"}))
-
+    "list of sentences", "sentences", "sentences.toml", frozenset({"sentence"}), Sentences,
+    rules=at(f"{RULES}:sentence_findings"),
+)  # fmt: skip
+FROZEN = Kind(
+    "list of frozen profiles", "frozen", "frozen.toml", frozenset({"frozen"}),
+    rules=at(f"{RULES}:frozen_findings"),
+)  # fmt: skip
 PICTURE = Kind(
-    "picture", "picture", "pictures/*.toml", frozenset({"column", "cells"}), Grid, named=True
-)
+    "picture", "picture", "pictures/*.toml", frozenset({"column", "cells"}), Grid, named=True,
+    rules=at("mcp_proxy_conformance.authoring.picture_rules:picture_findings"),
+)  # fmt: skip
 
 OWN = (
     REQUIREMENTS,

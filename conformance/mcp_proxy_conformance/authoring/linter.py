@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_proxy_conformance.authoring.catalogue_rules import (
     doubled,
-    frozen_findings,
-    interpretation_findings,
-    profile_findings,
-    requirement_findings,
-    sentence_findings,
 )
 from mcp_proxy_conformance.authoring.corpus import Corpus, corpus, installed
 from mcp_proxy_conformance.authoring.documents import Document, read
 from mcp_proxy_conformance.authoring.finding import LintFinding, Unreadable, finding
 from mcp_proxy_conformance.authoring.gaps import gap_findings, where
-from mcp_proxy_conformance.authoring.picture_rules import picture_findings
 from mcp_proxy_conformance.catalogue.requirement import unknown
 
 SUFFIXES = frozenset({".json", ".toml"})
-RULES: Mapping[str, Callable[[Document, Corpus], Iterator[LintFinding]]] = {
-    "requirement": requirement_findings,
-    "interpretation": interpretation_findings,
-    "profile": profile_findings,
-    "sentences": sentence_findings,
-    "frozen": frozen_findings,
-    "picture": picture_findings,
-}
-"""The rules of kinds that all specifications have, by schema; other kinds bring their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +97,8 @@ def _own(document: Document, known: Corpus) -> Iterator[LintFinding]:
         yield document.finding_at(("id",), fault, "give both the same name")
     if kind.giving:
         yield from _cited(document, known)
-    if (rules := RULES.get(kind.schema, kind.rules)) is not None:
-        yield from rules(document, known)
+    if kind.rules is not None:
+        yield from kind.rules(document, known)
 
 
 def _cited(document: Document, known: Corpus) -> Iterator[LintFinding]:

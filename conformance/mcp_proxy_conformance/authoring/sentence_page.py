@@ -11,8 +11,7 @@ from mcp_proxy_conformance.report.markup import prose
 
 HEAD = """# Every sentence of the source texts
 
-Made by `mcp-proxy-conformance explain sentences` from `fixtures/*/sentences.toml` and the
-catalogue.
+Made by `mcp-proxy-conformance explain sentences` from the files `sentences.toml` and the catalogue.
 
 - **required**: a breach of one of its required clauses fails the target.
 - **partly**: required, but a part of the sentence is not judged; the last column says which.

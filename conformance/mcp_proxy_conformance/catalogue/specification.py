@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:  # types of members alone: this module imports nothing of what is above it
-    from mcp_proxy_conformance.authoring.kinds import Kind
-    from mcp_proxy_conformance.catalogue.case_file import CitingCase
-    from mcp_proxy_conformance.catalogue.requirement import Profile
-    from mcp_proxy_conformance.run.request import Judged, RunRequest
-    from mcp_proxy_conformance.run.subject import Subject
-    from mcp_proxy_conformance.selftest.proof import Proof
-    from mcp_proxy_conformance.targets.adapter import Target
+from typing import Any, NamedTuple
 
 GROUP = "mcp_proxy_conformance.specifications"
 """The group of entry points; each is a Specification."""
@@ -31,10 +22,15 @@ class Command(NamedTuple):
     sentence: str
 
 
-def at(place: str) -> Callable[..., Any]:
-    """Return a function that imports the one at `module:name` when it is called, and calls it."""
+def imported(place: str) -> Any:
+    """Return what stands at `module:name`, which is imported now."""
     module, _, name = place.partition(":")
-    return lambda *arguments: getattr(import_module(module), name)(*arguments)  # noqa: PLW0108
+    return getattr(import_module(module), name)
+
+
+def at(place: str) -> Callable[..., Any]:
+    """Return a function that calls the one at `module:name`; it is imported when that is called."""
+    return lambda *arguments: imported(place)(*arguments)  # noqa: PLW0108 - imported late
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +39,17 @@ class Specification:
 
     `root` is the folder of its package, `fixtures` that of its data files, `kinds` are the kinds of
     targets that it judges, `folders` is the folder, below the root, of the checks of each of its
-    profiles. `target` makes of a request what is to be judged, `profile` names the profile for that
-    if none is asked for, and `subject` drives it, its files in the folder that is given; each
-    raises BadTarget, BadCase or LookupError for what cannot be used. `named` finds what variables
-    of the environment name, if anything. `plugin` is a pytest plugin with fixtures of its checks.
-    `runs` are the commands of `run`, `commands` those beside it, by their names. `cases` are its
-    shipped cases, `giving` is the decorator by which a check takes those of an area, `page` the
-    lines that `explain` adds on one, `locked` the sets of locks on the tools that the one of that
-    id is about. `linted` are the kinds of files that lint knows for it. `proof` is what the
-    selftest tries; each clause of the profiles `proven` needs mutants, and a check has `check_s`
-    seconds in a trial.
+    profiles. `target(request, scratch)` makes of a RunRequest the Target to judge,
+    `profile(target)` names the profile for it if none is asked for, and `subject(request, target,
+    profile, scratch)` is the Subject that drives it, its files in the folder `scratch`; each raises
+    BadTarget, BadCase or LookupError for what cannot be used. `named(environment)` is what
+    variables name, if anything, as the subject of a request. `plugin` is a pytest plugin with
+    fixtures of its checks. `runs` are the commands of `run`, `commands` those beside it, by their
+    names. `cases()` are its shipped cases, `giving` is the decorator by which a check takes those
+    of an area, `page(case)` the lines that `explain` adds on one, `locked(id)` the sets of locks on
+    the tools that it is about. `linted()` are the kinds of files that lint knows for it. `proof()`
+    is what the selftest tries; each clause of the profiles `proven` needs mutants, and a check of a
+    trial has `check_s` seconds.
     """
 
     name: str
@@ -60,19 +57,19 @@ class Specification:
     fixtures: Path
     kinds: tuple[str, ...]
     folders: Mapping[str, str]
-    target: Callable[[RunRequest, Path], Target]
-    profile: Callable[[Target], str]
-    subject: Callable[[RunRequest, Target, Profile, Path], Subject]
-    named: Callable[[Mapping[str, str]], Judged | None] = lambda _: None
+    target: Callable[..., Any]
+    profile: Callable[..., str]
+    subject: Callable[..., Any]
+    named: Callable[..., Any] = lambda _: None
     plugin: str = ""
     runs: Mapping[str, Command] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
-    cases: Callable[[], Sequence[CitingCase]] = lambda: ()
+    cases: Callable[..., Any] = lambda: ()
     giving: str = ""
-    page: Callable[[CitingCase], Iterator[str]] = lambda _: iter(())
-    locked: Callable[[str], frozenset[tuple[str, ...]]] = lambda _: frozenset()
-    linted: Callable[[], Sequence[Kind]] = lambda: ()
-    proof: Callable[[], Proof] | None = None
+    page: Callable[..., Any] = lambda _: ()
+    locked: Callable[..., frozenset[tuple[str, ...]]] = lambda _: frozenset()
+    linted: Callable[..., Any] = lambda: ()
+    proof: Callable[..., Any] | None = None
     proven: tuple[str, ...] = ()
     check_s: int = 120
 

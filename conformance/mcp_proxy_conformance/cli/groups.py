@@ -9,14 +9,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
 
-from mcp_proxy_conformance.catalogue.specification import Command
+from mcp_proxy_conformance.catalogue.specification import Command, imported
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, INTERRUPTED
 from mcp_proxy_conformance.verdict.redaction import inert
 
@@ -41,8 +40,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name, which is imported at first use; None without one."""
         if cmd_name in self.lazily and cmd_name not in self.commands:
-            module, _, name = self.lazily[cmd_name].place.partition(":")
-            self.add_command(vars(import_module(module))[name], cmd_name)
+            self.add_command(imported(self.lazily[cmd_name].place), cmd_name)
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

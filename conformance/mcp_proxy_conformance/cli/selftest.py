@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from mcp_proxy_conformance.catalogue.requirement import unknown
-from mcp_proxy_conformance.catalogue.specification import judging
+from mcp_proxy_conformance.catalogue.specification import judging, specifications
 from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
 from mcp_proxy_conformance.report.selftest import lines
@@ -96,22 +96,24 @@ def selftest(
         click.echo(why, err=True)
         sys.exit(DECLARATION)
     from mcp_proxy_conformance.selftest import document, gather, order, unchanged_target  # noqa: PLC0415
-    from mcp_proxy_conformance.selftest.proof import proofs  # noqa: PLC0415
+    from mcp_proxy_conformance.selftest.proof import proof_of, proofs  # noqa: PLC0415
     from mcp_proxy_conformance.selftest.warm_up import warm  # noqa: PLC0415
 
     options["command"] = command or None
     described = _described(kind, options)
-    own = proofs()[judging(described.kind).name] if described is not None else None
-    everything = gather.trials() if own is None else own.in_front
+    judged = specifications() if described is None else (judging(described.kind),)
+    tried = [proof_of(judged[0])] if described is not None else [*proofs().values()]
+    everything = gather.trials() if described is None else tried[0].in_front
     number, parts = _part(part)
     _refuse_unknown(only, everything, tuple(order.WAYS) if described is None else ("unchanged",))
     wanted = [trial for trial in everything if trial.changed.id in only]
     wanted = wanted if only else gather.part_of(everything, number, parts)
     folder = Path(tempfile.mkdtemp(prefix="selftest-"))
     began = time.monotonic()
-    warm(reference=described is None)
+    folders = [folder for each in judged for folder in each.checks]
+    warm(tried, folders, reference=described is None)
     try:
-        if described is None or own is None:
+        if described is None:
             result = document.on_the_reference(
                 wanted,
                 folder,
@@ -123,8 +125,9 @@ def selftest(
             )
         else:
             result = document.in_front_of(
-                lambda: target_of(described), own, wanted, folder, _progress, full=full, jobs=jobs
-            )
+                lambda: target_of(described), tried[0], wanted, folder, _progress,
+                profile="+".join(judged[0].proven), full=full, jobs=jobs,
+            )  # fmt: skip
     except unchanged_target.NotTried as error:
         click.echo(str(error), err=True)
         sys.exit(BROKEN)

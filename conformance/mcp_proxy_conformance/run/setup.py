@@ -19,6 +19,8 @@ from mcp_proxy_conformance.catalogue.specification import judging
 from mcp_proxy_conformance.run.collection import BadShard, shard_of
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.session import RunSession
+from mcp_proxy_conformance.run.subject import Subject
+from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.targets.state_folder import remove
 from mcp_proxy_conformance.targets.target_lines import written
@@ -45,7 +47,7 @@ def set_up(request: RunRequest, scratch: str = SCRATCH) -> RunSession:
 def _session(request: RunRequest, scratch: Path) -> RunSession:
     began = time.monotonic()
     own = judging(request.subject.kind)
-    target = own.target(request, scratch)
+    target: Target = own.target(request, scratch)
     target = replace(target, file=written(request.file) if request.file else target.file)
     chosen = profile(request.profile or own.profile(target))
     only = _only(request, chosen)
@@ -54,7 +56,7 @@ def _session(request: RunRequest, scratch: Path) -> RunSession:
         raise pytest.UsageError(
             f"the profile {chosen.id} does not judge kind {target.kind!r}; name another"
         )
-    subject = own.subject(request, target, chosen, scratch)
+    subject: Subject = own.subject(request, target, chosen, scratch)
     return RunSession(
         request=request,
         subject=subject,

@@ -13,16 +13,15 @@ from mcp_proxy_conformance.targets.adapter import Target
 class Control:
     """A target whose verdict is known beforehand, which the checks of the suite must reach.
 
-    `misses` gets the verdicts of a run on it, and returns how they are wrong; empty if right.
-    `profile`: by default the first of its specification that is proven; `clauses`: run only the
-    checks that cite one of these; None runs all.
+    `profile` judges it. `misses` gets the verdicts of a run on it, and returns how they are wrong;
+    empty if right. `clauses`: run only the checks that cite one of these; None runs all.
     """
 
     id: str
     text: str
     target: Callable[[], Target]
     misses: Callable[[Verdicts], str]
-    profile: str = ""
+    profile: str
     clauses: frozenset[str] | None = None
 
 

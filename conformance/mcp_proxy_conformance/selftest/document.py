@@ -44,9 +44,10 @@ def on_the_reference(
     rows = list(_reported(iter(skipped), total, on_row))
     tried = matrix.rows(rest, folder, full=full, at_once=jobs)
     rows += _reported(tried, total, on_row, after=len(rows))
-    make = next(proof.unchanged for proof in proofs().values() if proof.unchanged is not None)
-    ordered = order.rows(orders, alone, make, folder, at_once=jobs)
-    rows += _reported(iter(ordered), total, on_row, after=len(rows))
+    for proof in proofs().values():
+        if proof.unchanged is not None:
+            ordered = order.rows(orders, alone, proof.unchanged, folder, at_once=jobs)
+            rows += _reported(iter(ordered), total, on_row, after=len(rows))
     return of_rows(rows, full=full)
 
 
@@ -57,20 +58,20 @@ def in_front_of(
     folder: Path,
     on_row: OnRow,
     *,
+    profile: str,
     full: bool,
     jobs: int,
 ) -> Document:
     """Try a user's target, then wire mutants in front of it, `jobs` at a time; return the document.
 
-    `make` makes a fresh target, `proof` is that of its specification. A mutant of whose clauses no
-    check passes on the unchanged target is not run, and its row says so. With `full` all checks are
-    tried on each mutant, else those of its clauses. Raises NotTried if the unchanged target could
-    not be tried.
+    `make` makes a fresh target, `proof` is that of its specification, by whose `profile` it is
+    judged. A mutant of whose clauses no check passes on the unchanged target is not run, and its
+    row says so. With `full` all checks are tried on each mutant, else those of its clauses. Raises
+    NotTried if the unchanged target could not be tried.
     """
-    through = proof.through
-    if through is None or through.before is None:
+    if proof.through is None:
         raise NotTried("no mutants can be put in front of a target of this kind")
-    base = standing(make, through.before, through.profile, folder)
+    base = standing(make, proof.through, profile, folder)
     unseeable, trials = gather.in_front_of(base, wanted)
     unseeable = [base.row, *unseeable]
     rows = list(_reported(iter(unseeable), len(wanted) + 1, on_row))

@@ -22,7 +22,6 @@ def trials() -> list[Trial]:
     Mutants that are for an untested clause are left out.
     """
     every = proofs().values()
-    first = {each.name: each.proven[0] for each in specifications() if each.proven}
     mutants = [
         trial
         for proof in every
@@ -30,8 +29,8 @@ def trials() -> list[Trial]:
         if catalogue().clause(trial.clauses[0]).untested is None
     ]
     controls = [
-        Trial(kind="control", changed=item, make=item.target, profile=item.profile or first[name])
-        for name, proof in proofs().items()
+        Trial(kind="control", changed=item, make=item.target, profile=item.profile)
+        for proof in every
         for item in proof.controls
     ]
     return [*mutants, *(trial for proof in every for trial in proof.variants), *controls]
@@ -62,8 +61,9 @@ def alone_in_part(number: int, parts: int) -> list[Check]:
 
     They are those of the first folder of each specification whose checks share targets.
     """
-    shared = [each for each in specifications() if proofs()[each.name].unchanged is not None]
-    return [check for each in shared for check in checks_in(each.checks[0])][number - 1 :: parts]
+    folders = {each.name: each.checks[0] for each in specifications()}
+    shared = [folders[name] for name, proof in proofs().items() if proof.unchanged is not None]
+    return [check for folder in shared for check in checks_in(folder)][number - 1 :: parts]
 
 
 def set_aside_optional(wanted: Sequence[Trial]) -> tuple[list[MatrixRow], list[Trial]]:

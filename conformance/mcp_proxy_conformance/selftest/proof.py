@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from mcp_proxy_conformance.catalogue.requirement import profile
-from mcp_proxy_conformance.catalogue.specification import specifications
+from mcp_proxy_conformance.catalogue.specification import Specification, specifications
 from mcp_proxy_conformance.selftest.control import Control
 from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.targets.adapter import Target
@@ -25,8 +24,8 @@ class Proof:
 
     `mutants` and `variants` have trials of each, `controls` are targets known beforehand.
     `unchanged` makes the reference, for checks that share targets, so that their order may matter.
-    `through` is the trial of a user's target behind a server that changes nothing, if mutants can
-    be put in front of one. `prepared` is told the trials that will run, and a folder for what they
+    `through` puts a server that changes nothing in front of a user's target, if mutants can be put
+    there. `prepared` is told the trials that will run, and a folder for what they
     need. `warm` does what trials do at first use, before processes are forked.
     """
 
@@ -34,7 +33,7 @@ class Proof:
     variants: Sequence[Trial] = ()
     controls: Sequence[Control] = ()
     unchanged: Callable[[], Target] | None = None
-    through: Trial | None = None
+    through: Callable[[Target], Target] | None = None
     prepared: Callable[[Sequence[Trial], Path], list[Trial]] = _as_they_are
     warm: Callable[[], None] = field(default=lambda: None)
 
@@ -46,10 +45,11 @@ class Proof:
 
 @cache
 def proofs() -> dict[str, Proof]:
-    """Return the proof of each installed specification that has one, by its name."""
-    return {each.name: each.proof() for each in specifications() if each.proof is not None}
+    """Return the proof of each installed specification, by its name."""
+    return {each.name: proof_of(each) for each in specifications()}
 
 
-def profile_of(clause: str, profiles: Sequence[str]) -> str:
-    """Return the first of these profiles that has the clause; the first of all if none has it."""
-    return next((name for name in profiles if clause in profile(name).clauses), profiles[0])
+def proof_of(specification: Specification) -> Proof:
+    """Return the proof of a specification, an empty one if it brings none."""
+    proof: Proof = specification.proof() if specification.proof is not None else Proof()
+    return proof

@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mcp_proxy_conformance.catalogue.index import checks
-from mcp_proxy_conformance.catalogue.specification import judging, specifications
 from mcp_proxy_conformance.run.invocation import collect
-from mcp_proxy_conformance.selftest.proof import proofs
+from mcp_proxy_conformance.selftest.proof import Proof
 
 LATE = (
     "deepdiff",
@@ -30,20 +29,19 @@ LATE_IN_REFERENCE = (
 """Modules that are otherwise imported on first use; those that are not installed are left out."""
 
 
-def warm(*, reference: bool) -> None:
+def warm(tried: Iterable[Proof], folders: Sequence[Path], *, reference: bool) -> None:
     """Import and compile what trials need, so that processes forked later have it; start no thread.
 
-    With `reference`, what embedded proxies and loaders need too. Packages that are not
-    installed are skipped.
+    `tried` are their proofs, `folders` those of their checks. With `reference`, what
+    embedded proxies and loaders need too. Packages that are not installed are skipped.
     """
     for name in (*LATE, *(LATE_IN_REFERENCE if reference else ())):
         if importlib.util.find_spec(name.partition(".")[0]) is not None:
             importlib.import_module(name)
     checks()
-    for proof in proofs().values():
+    for proof in tried:
         proof.warm()
-    wanted = specifications() if reference else (judging("reference"),)
-    _collect([folder for each in wanted for folder in each.checks])
+    _collect(folders)
 
 
 def _collect(folders: Sequence[Path]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from distributions import laid_out, ran, with_path
 
 from mcp_proxy_conformance.catalogue.specification import GROUP
 
@@ -27,33 +27,19 @@ Ran = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def ran(tmp_path: Path) -> Ran:
-    """Return a function that runs our command line with the stranger's distribution installed.
-
-    It takes the words, with `{out}` for a folder for the report; TimeoutExpired after 100 s.
-    """
-    place = tmp_path / "installed"
-    shutil.copytree(HERE / "unique_names", place / "unique_names")
+def place(tmp_path: Path) -> Path:
+    """Return the folder in which the stranger's distribution is installed."""
+    made = tmp_path / "installed"
+    shutil.copytree(HERE / "unique_names", made / "unique_names")
     project = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    about = place / f"unique_names-{project['version']}.dist-info"
-    about.mkdir()
-    named = "".join(f"{name} = {at}\n" for name, at in project["entry-points"][GROUP].items())
-    (about / "entry_points.txt").write_text(f"[{GROUP}]\n{named}", encoding="utf-8")
-    (about / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n",
-        encoding="utf-8",
-    )
-    environment = os.environ | {"PYTHONPATH": str(place)}
+    laid_out(made, project["name"], project["version"], project["entry-points"][GROUP])
+    return made
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        """Run the command line; `python`, as the first word, runs a program in its place."""
-        program = [] if words[0] == "-c" else ["-m", "mcp_proxy_conformance"]
-        return subprocess.run(
-            [sys.executable, *program, *words], cwd=tmp_path, env=environment, text=True,
-            capture_output=True, check=False, timeout=100, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
 
-    return run
+@pytest.fixture
+def run(tmp_path: Path, place: Path) -> Ran:
+    """Return a function that runs our command line with these words, the distribution installed."""
+    return lambda *words: ran(words, tmp_path, [place])
 
 
 @pytest.mark.parametrize(
@@ -67,34 +53,34 @@ def ran(tmp_path: Path) -> Ran:
         ("lint", "findings: 0"),
     ],
 )
-def test_it_is_found(ran: Ran, words: str, line: str) -> None:
+def test_it_is_found(run: Ran, words: str, line: str) -> None:
     """The commands that only read know what the stranger brings, and find no fault in it."""
-    done = ran(*words.split())
+    done = run(*words.split())
 
     assert (done.returncode, line in done.stdout + done.stderr) == (0, True), done.stdout
 
 
 @pytest.mark.parametrize(("names", "code"), [(("echo", "add"), 0), (("echo", "echo"), 1)])
-def test_a_server_is_judged_by_it(ran: Ran, tmp_path: Path, names: list[str], code: int) -> None:
+def test_a_server_is_judged_by_it(run: Ran, place: Path, names: list[str], code: int) -> None:
     """A run ends with 0 or 1, and its report has the stranger's profile, clause and finding."""
     served = subprocess.Popen(
         [sys.executable, "-c", SERVED, *names], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        text=True, env=os.environ | {"PYTHONPATH": str(tmp_path / "installed")},
+        text=True, env=with_path([place]),
     )  # fmt: skip
     assert served.stdout is not None
     with served:
-        done = ran("run", "server", "--url", served.stdout.readline().strip(), "--out", "out")
+        done = run("run", "server", "--url", served.stdout.readline().strip(), "--out", "out")
         served.communicate()
-    report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    report = json.loads((place.parent / "out" / "report.json").read_text(encoding="utf-8"))
 
     assert (done.returncode, report["profile"]["id"]) == (code, "names")
     assert [clause["verdict"] for clause in report["clauses"]] == ["fail" if code else "pass"]
     assert ("a name is listed twice: echo" in done.stdout) is bool(code)
 
 
-def test_its_mutants_are_killed_and_its_variant_is_acquitted(ran: Ran) -> None:
+def test_its_mutants_are_killed_and_its_variant_is_acquitted(run: Ran) -> None:
     """The selftest tries the stranger's own trials as it does those of this project."""
-    done = ran("selftest", *(f"--only={name}" for name in ("twice", "thrice", "other-case")))
+    done = run("selftest", *(f"--only={name}" for name in ("twice", "thrice", "other-case")))
 
     assert done.returncode == 0, done.stdout
     assert "(2 killed)" in done.stdout

@@ -24,7 +24,7 @@ from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.targets.kinds import operator_surface
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 
-SETTLE_S = 0.1
+SETTLE_S, OWN = 0.1, "discovery"
 Answer = Callable[[bytes], bytes | None]
 ASKED_FOR_NOTHING = frozenset(
     {
@@ -232,18 +232,20 @@ BARE = (
 )
 CONTROLS = (
     *(
-        Control(id=name, text=text, target=_fake(make), misses=_nothing((2, 3, 4)))
+        Control(id=name, text=text, profile=OWN, target=_fake(make), misses=_nothing((2, 3, 4)))
         for name, text, make in BARE
     ),
     Control(
         id="deaf-to-the-flag",
         text="A discovery tool that describes the flag and ignores it.",
+        profile=OWN,
         target=lambda: embedded(_changed(flag=lambda _: False), settle_s=SETTLE_S),
         misses=_deaf,
     ),
     Control(
         id="declares-nothing",
         text="The reference, declared without any capability.",
+        profile=OWN,
         target=lambda: replace(
             embedded(_changed(), settle_s=SETTLE_S), capabilities=frozenset[str]()
         ),
@@ -252,6 +254,7 @@ CONTROLS = (
     Control(
         id="reference",
         text="The unchanged reference.",
+        profile=OWN,
         target=lambda: embedded(_changed(), settle_s=SETTLE_S),
         misses=_exits(0),
     ),

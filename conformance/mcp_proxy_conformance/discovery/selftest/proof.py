@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
+from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.profiles import OF_PROXIES, PROVEN
 from mcp_proxy_conformance.discovery.remediation import judge
@@ -17,7 +17,7 @@ from mcp_proxy_conformance.discovery.selftest.removal import REMOVALS
 from mcp_proxy_conformance.discovery.selftest.rewriting_server import rewriting
 from mcp_proxy_conformance.discovery.selftest.wire import WIRE_FAULTS
 from mcp_proxy_conformance.selftest.matrix import Trial
-from mcp_proxy_conformance.selftest.proof import Proof, profile_of
+from mcp_proxy_conformance.selftest.proof import Proof
 from mcp_proxy_conformance.targets.adapter import Target
 
 UNCHANGED = WireFault(id="unchanged", text="The unchanged target.", breaks=())
@@ -30,8 +30,7 @@ def proof() -> Proof:
 
     faults = [
         Trial(kind="fault", changed=mutant, make=partial(mutated, mutant),
-              profile=profile_of(mutant.breaks[0], PROVEN),
-              clauses=mutant.breaks)
+              profile=_judging(mutant.breaks[0]), clauses=mutant.breaks)
         for mutant in mutants()
     ]  # fmt: skip
     lawful = [
@@ -44,22 +43,25 @@ def proof() -> Proof:
         variants=lawful,
         controls=[*CONTROLS, *REMOVALS],
         unchanged=reference,
-        through=_in_front(UNCHANGED, kind="target"),
+        through=partial(rewriting, fault=UNCHANGED),
         prepared=with_recordings,
         warm=_judge_texts,
     )
 
 
-def _in_front(fault: WireFault, kind: Any = "wire") -> Trial:
+def _in_front(fault: WireFault) -> Trial:
     """Return the trial of a mutant of the wire, before the reference or a user's target."""
     before: Callable[[Target], Target] = partial(rewriting, fault=fault)
-    judging = profile_of(fault.breaks[0], PROVEN) if fault.breaks else OF_PROXIES
-    return Trial(kind=kind, changed=fault, make=lambda: before(reference()), profile=judging,
-                 clauses=fault.breaks, before=before)  # fmt: skip
+    return Trial(kind="wire", changed=fault, make=lambda: before(reference()), before=before,
+                 profile=_judging(fault.breaks[0]), clauses=fault.breaks)  # fmt: skip
+
+
+def _judging(clause: str) -> str:
+    return next(name for name in PROVEN if clause in profile(name).clauses)
 
 
 def _judge_texts() -> None:
-    """Judge a text of each status as each, which compiles what the judgement of texts needs."""
+    """Judge texts, which compiles what that needs."""
     for status in STATUSES:
         for other in STATUSES:
             judge(f"Ask the user to review it: {other}.", status)

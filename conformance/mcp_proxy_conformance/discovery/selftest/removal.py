@@ -181,6 +181,7 @@ def _without(subject: str) -> Control:
     return Control(
         id=f"without-{_slug(subject)}",
         text=f"The reference in a world without {subject}.",
+        profile="discovery",
         target=make,
         misses=_none_passes(clauses),
         clauses=clauses,

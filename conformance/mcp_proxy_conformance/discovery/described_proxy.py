@@ -21,7 +21,7 @@ from mcp_proxy_conformance.targets.kinds import target_of
 
 
 def target(request: RunRequest, _scratch: Path) -> Target:
-    """Return the described target, its baseline read once to test it; an endpoint as one."""
+    """Return the described target, its baseline tested; an endpoint as one."""
     asked = request.subject
     if isinstance(asked, Endpoint):
         if request.shard is not None:
