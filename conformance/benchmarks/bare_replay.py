@@ -28,12 +28,12 @@ from urllib.parse import urlsplit
 from amounts import positive
 
 from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.kinds import target_of
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.run.invocation import invoke, prepare
 from mcp_proxy_conformance.selftest.trial import trial
-from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import describe
-from mcp_proxy_conformance.targets.kinds import target_of
-from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.wire.transcript import Message
 
 SESSION, AUTHORIZATION, ADMIN = "mcp-session-id", "authorization", ""
@@ -59,7 +59,7 @@ class Replayed:
     statuses: Counter[int] = field(default_factory=Counter)
 
 
-def reference() -> Target:
+def reference() -> ProxyTarget:
     """Return the bundled reference as a target, as a run of the command line starts it."""
     return target_of(describe(kind="reference", file=None, given={}, environment={}))
 
@@ -129,7 +129,7 @@ def _header(message: Message, name: str) -> str:
     return next((value for key, value in message.headers if key.lower() == name), "")
 
 
-def replayed(records: list[Recorded], target: Target, scratch: Path) -> Replayed:
+def replayed(records: list[Recorded], target: ProxyTarget, scratch: Path) -> Replayed:
     """Start each recorded world, send it the recorded requests, and end it; return the totals.
 
     Starting and ending count apart from requests.

@@ -28,10 +28,11 @@ from amounts import positive
 from mcp_proxy_conformance.catalogue.world import Server, Tool, World
 from mcp_proxy_conformance.discovery.arming import Armed
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.kinds import target_of
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.targets.description import describe
-from mcp_proxy_conformance.targets.kinds import target_of
-from mcp_proxy_conformance.targets.started import Started, poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.wire.faults import Unreachable
 
 SIZES = (10, 100, 1_000, 10_000, 100_000)
@@ -96,7 +97,7 @@ def peak_mb() -> float:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / (1 << 20), 1)
 
 
-def measured(target: Target, count: int, scratch: Path) -> dict[str, object]:
+def measured(target: ProxyTarget, count: int, scratch: Path) -> dict[str, object]:
     """Start the target with `count` locked tools, measure discovery, and return the figures.
 
     `right`: within 300 s it answered with the callable tool and all locked ones up to the cap. Both

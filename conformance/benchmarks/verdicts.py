@@ -31,8 +31,8 @@ sys.path.insert(0, str(TESTS))
 import strangers  # noqa: E402 - a module of the tests that use it
 
 from mcp_proxy_conformance.discovery.selftest.live_trial import EXPECTED, started_with_locks  # noqa: E402
+from mcp_proxy_conformance.discovery.targets.kinds import target_of  # noqa: E402
 from mcp_proxy_conformance.targets.description import describe  # noqa: E402
-from mcp_proxy_conformance.targets.kinds import target_of  # noqa: E402
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer  # noqa: E402
 from mcp_proxy_conformance.wire.transcript import Transcript  # noqa: E402
 

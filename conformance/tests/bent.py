@@ -11,14 +11,14 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_conformance.selftest.document import in_front_of
 from mcp_proxy_conformance.selftest.proof import proofs
-from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_mutants.discovery.mutants import mutants
 
 
-def bent(fault: str) -> Target:
+def bent(fault: str) -> ProxyTarget:
     """Return the reference as a target with the mutant of that id; ValueError for an unknown one.
 
     It declares no capability but config and user.

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_proxy_conformance.targets import kinds
-from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.discovery.targets import kinds
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_mutants.discovery.changed_parts import Request
 from mcp_proxy_mutants.discovery.mutants import mutants
@@ -42,7 +42,7 @@ UNCHANGED = Changed(id="unchanged", text="The reference itself.")
 RESTLESS = Changed(id="restless", text="Restless.", change={"answer": Fresh(counting)})
 
 
-def _reference() -> Target:
+def _reference() -> ProxyTarget:
     """Return the reference as a target in this process, with the mutant that `BENT` names.
 
     It is unchanged without one, or for an unknown name.

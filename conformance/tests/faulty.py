@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from mcp_proxy_conformance.targets.launch import REFERENCE, Launch
-from mcp_proxy_conformance.targets.warm_host_program import host
+from mcp_proxy_conformance.discovery.targets.launch import REFERENCE, Launch
+from mcp_proxy_conformance.discovery.targets.warm_host_program import host
 from mcp_proxy_mutants.discovery.mutants import mutants
 from mcp_proxy_mutants.fresh import fresh
 from mcp_proxy_reference import __main__ as program

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_proxy_conformance.discovery.baseline.manifest import Recording
 from mcp_proxy_conformance.discovery.baseline.recorder import record
-from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_mutants.discovery.featureless import FEATURELESS
 

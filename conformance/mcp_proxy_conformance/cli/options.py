@@ -254,17 +254,11 @@ def merged(outer: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
 
 
 def target_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that describe the target, by their names in the target file.
+    """Return the options that describe the target, by their names.
 
-    Those that are None are left out; capabilities become a list.
+    Those that are None are left out.
     """
-    from mcp_proxy_conformance.targets.description import OPTIONS  # noqa: PLC0415
-
-    values = {name: options.get(name.replace(".", "_")) for name in OPTIONS}
-    words = values.get("capabilities")
-    if words is not None:
-        values["capabilities"] = words.replace(",", " ").split()
-    return {name: value for name, value in values.items() if value is not None}
+    return {n: value for n, value in options.items() if n not in DEFAULTS and value is not None}
 
 
 def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path | None]:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from mcp_proxy_conformance.catalogue.specification import judging, specification
 from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
 from mcp_proxy_conformance.report.selftest import lines
+from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.targets.description import BadTarget, Description, describe
 from mcp_proxy_conformance.targets.environments import installed
-from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.target import Target
 from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
     CONFORMANT,
@@ -104,6 +106,9 @@ def selftest(
     judged = specifications() if described is None else (judging(described.kind),)
     tried = [proof_of(judged[0])] if described is not None else [*proofs().values()]
     everything = gather.trials() if described is None else tried[0].in_front
+    if not everything:
+        click.echo(f"no mutant is made of a target of kind {kind!r}; name a proxy", err=True)
+        sys.exit(DECLARATION)
     number, parts = _part(part)
     _refuse_unknown(only, everything, tuple(order.WAYS) if described is None else ("unchanged",))
     wanted = [trial for trial in everything if trial.changed.id in only]
@@ -125,7 +130,7 @@ def selftest(
             )
         else:
             result = document.in_front_of(
-                lambda: target_of(described), tried[0], wanted, folder, _progress,
+                partial(_target, described), tried[0], wanted, folder, _progress,
                 profile="+".join(judged[0].proven), full=full, jobs=jobs,
             )  # fmt: skip
     except unchanged_target.NotTried as error:
@@ -162,11 +167,18 @@ def _described(kind: str | None, options: dict[str, Any]) -> Description | None:
     kind, file = target_meant(kind, file)
     try:
         described = installed(describe(kind=kind, file=file, given=values, environment=os.environ))
-        target_of(described)
+        _target(described)
     except BadTarget as error:
         click.echo(str(error), err=True)
         sys.exit(DECLARATION)
     return described
+
+
+def _target(described: Description) -> Target:
+    """Return the described target, made anew; BadTarget if it is unusable."""
+    judged = judging(described.kind)
+    target: Target = judged.target(RunRequest(subject=described), Path(tempfile.gettempdir()))
+    return target
 
 
 def _part(part: str) -> tuple[int, int]:

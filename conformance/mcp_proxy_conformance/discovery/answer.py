@@ -18,7 +18,7 @@ from mcp_proxy_conformance.discovery.answer_schemas import (
 )
 from mcp_proxy_conformance.discovery.repeats import expect_single, loads
 from mcp_proxy_conformance.discovery.structured import expect_same_counts
-from mcp_proxy_conformance.targets.known_tools import Known
+from mcp_proxy_conformance.discovery.targets.known_tools import Known
 from mcp_proxy_conformance.verdict.comparison import same
 from mcp_proxy_conformance.verdict.result import (
     DeclarationFault,

@@ -12,14 +12,10 @@ import msgspec
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey, ToolState, World, after, initial
 from mcp_proxy_conformance.discovery.answer import Answer, Entry
 from mcp_proxy_conformance.discovery.requests import call, discover
-from mcp_proxy_conformance.targets.adapter import (
-    LOCK_CAPABILITY,
-    AdapterError,
-    Refused,
-    Unsupported,
-)
-from mcp_proxy_conformance.targets.started import Started, awaited, poll
-from mcp_proxy_conformance.targets.waits import Lock, News, Tools, during
+from mcp_proxy_conformance.discovery.targets.adapter import LOCK_CAPABILITY
+from mcp_proxy_conformance.discovery.targets.started import Started
+from mcp_proxy_conformance.targets.target import AdapterError, Refused, Unsupported
+from mcp_proxy_conformance.targets.waits import Lock, News, Tools, awaited, during, poll
 from mcp_proxy_conformance.verdict.result import Cause, Inconclusive, NotApplicable
 
 LARGE, SAMPLE, SMALL_GROUP = 60, 11, 20

@@ -32,8 +32,8 @@ from mcp_proxy_conformance.discovery.requests import (
     exchanged,
     members,
 )
-from mcp_proxy_conformance.targets.started import Started, awaited
-from mcp_proxy_conformance.targets.waits import Lock, Settling, Tools, during
+from mcp_proxy_conformance.discovery.targets.started import Started
+from mcp_proxy_conformance.targets.waits import Lock, Settling, Tools, awaited, during
 from mcp_proxy_conformance.verdict.comparison import note_exchange
 from mcp_proxy_conformance.verdict.exchanges import Named, View
 from mcp_proxy_conformance.verdict.result import Breach, Cause, Inconclusive, NotApplicable

@@ -13,14 +13,14 @@ from mcp_proxy_conformance.discovery.driven_proxy import DrivenProxy
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.running_endpoint import RunningEndpoint, live_target
 from mcp_proxy_conformance.discovery.profiles import LIVE, OF_PROXIES
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.kinds import target_of
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.subject import Subject
-from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import BadTarget, Description
-from mcp_proxy_conformance.targets.kinds import target_of
 
 
-def target(request: RunRequest, _scratch: Path) -> Target:
+def target(request: RunRequest, _scratch: Path) -> ProxyTarget:
     """Return the described target, its baseline tested; an endpoint as one."""
     asked = request.subject
     if isinstance(asked, Endpoint):
@@ -28,7 +28,7 @@ def target(request: RunRequest, _scratch: Path) -> Target:
             raise BadTarget("an endpoint has one budget of requests; leave --shard out")
         return live_target(asked)
     made = target_of(asked) if isinstance(asked, Description) else asked
-    assert isinstance(made, Target)
+    assert isinstance(made, ProxyTarget)
     made = replace(made, soak_s=request.soak_s or made.soak_s)
     if request.baseline is None:
         return made
@@ -36,12 +36,12 @@ def target(request: RunRequest, _scratch: Path) -> Target:
     return replace(made, baseline=request.baseline.resolve())
 
 
-def profile(target: Target) -> str:
+def profile(target: ProxyTarget) -> str:
     """Return the profile of the target's kind; `mcpproxy` is judged by discovery alone."""
     return {"mcpproxy": "discovery", "endpoint": LIVE}.get(target.kind, OF_PROXIES)
 
 
-def subject(request: RunRequest, target: Target, chosen: Profile, scratch: Path) -> Subject:
+def subject(request: RunRequest, target: ProxyTarget, chosen: Profile, scratch: Path) -> Subject:
     """Return the proxy to drive, or the endpoint to ask."""
     if isinstance(request.subject, Endpoint):
         return RunningEndpoint(request.subject, f"{chosen.id}@{chosen.version}")

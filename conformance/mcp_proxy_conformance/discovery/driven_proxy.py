@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,14 @@ from mcp_proxy_conformance.discovery.arming import Armed, arm
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.case import Case
 from mcp_proxy_conformance.discovery.settled import judge
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.pool import Pool, Ready, Wanted
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.run.collection import Place
-from mcp_proxy_conformance.run.judgement import Ending, attempt, with_log
+from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
-from mcp_proxy_conformance.targets.adapter import AdapterError, Target
-from mcp_proxy_conformance.targets.pool import Pool, Ready, Wanted
-from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.targets.state_folder import remove
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedStage
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, VIOLATED, Outcome, broke
@@ -98,8 +99,10 @@ class DrivenProxy(Subject):
     meanwhile.
     """
 
+    target: ProxyTarget
+
     def __init__(
-        self, target: Target, out: Path, scratch: Path, *, clauses: frozenset[str],
+        self, target: ProxyTarget, out: Path, scratch: Path, *, clauses: frozenset[str],
         confirm: bool = True, keep: bool = False, again: bool = True, examples: int | None = None,
         seed: int = 0, own: Sequence[tuple[Case, World]] = (),
     ) -> None:  # fmt: skip
@@ -301,7 +304,7 @@ class DrivenProxy(Subject):
         cut = tuple(sorted(started.cut))
         started.cut.clear()
         return Rests(
-            ending=with_log(ending, started),
+            ending=_with_log(ending, started),
             messages={f"{record.place}/{message.id}": message.cited() for message in excerpt},
             cut=cut,
         )
@@ -345,3 +348,16 @@ class DrivenProxy(Subject):
 def not_asked(option: str) -> NotApplicable:
     """Return the NotApplicable for a check whose option was not given, with advice to give it."""
     return NotApplicable(f"not asked for; add {option}", cause="not_asked")
+
+
+def _with_log(ending: Ending, started: Started) -> Ending:
+    """Return the ending, the log's end added to its reason if the target's end may explain it.
+
+    That is if it blames the network and the target has ended.
+    """
+    if ending.blame != "network" or started.adapter.alive():
+        return ending
+    tail = started.adapter.log().strip()
+    return replace(
+        ending, reason=f"{ending.reason}; the target has ended, and its log ends with: {tail}"
+    )

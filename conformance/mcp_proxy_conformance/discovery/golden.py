@@ -24,9 +24,10 @@ from mcp_proxy_conformance.discovery.baseline.recorder import PASSES, Literals
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.calibration import ByteDifference, Exact, volatile
 from mcp_proxy_conformance.discovery.settled import judge
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.run.judgement import Ending, attempt
-from mcp_proxy_conformance.targets.started import Started, poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.reply import Reply, ToolReply

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.arming import Armed, Unproven
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.targets.adapter import LOCK_CAPABILITY
+from mcp_proxy_conformance.discovery.targets.adapter import LOCK_CAPABILITY
 from mcp_proxy_conformance.verdict.result import Cause, Lack
 
 OPERATION = {

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.verdict.comparison import messages_read, note_exchange
 from mcp_proxy_conformance.verdict.exchanges import Named, View
 from mcp_proxy_conformance.verdict.result import Inconclusive

@@ -23,7 +23,8 @@ from mcp_proxy_conformance.discovery.surface_names import (
     names_flag,
     required_arguments,
 )
-from mcp_proxy_conformance.targets.started import Started, poll
+from mcp_proxy_conformance.discovery.targets.started import Started
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.verdict.result import Misshapen, Result
 from mcp_proxy_conformance.wire.conversation import Conversation
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable

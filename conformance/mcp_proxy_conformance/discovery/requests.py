@@ -12,7 +12,7 @@ from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer, read_answer
 from mcp_proxy_conformance.discovery.structured import expect_agreement
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.verdict.comparison import note_exchange
 from mcp_proxy_conformance.verdict.exchanges import Named
 from mcp_proxy_conformance.verdict.result import Misshapen

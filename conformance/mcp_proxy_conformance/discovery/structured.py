@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.surface import Members
 from mcp_proxy_conformance.discovery.oracle import cap
-from mcp_proxy_conformance.targets.known_tools import Known
+from mcp_proxy_conformance.discovery.targets.known_tools import Known
 from mcp_proxy_conformance.verdict.comparison import same
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.reply import ToolReply

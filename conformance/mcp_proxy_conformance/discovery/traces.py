@@ -23,8 +23,7 @@ from mcp_proxy_conformance.catalogue.world import (
     world,
 )
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
-from mcp_proxy_conformance.targets.stored_content import (
+from mcp_proxy_conformance.discovery.targets.stored_content import (
     Places,
     Trace,
     changed,
@@ -32,6 +31,7 @@ from mcp_proxy_conformance.targets.stored_content import (
     stored,
     traced,
 )
+from mcp_proxy_conformance.targets.target import AdapterError, Refused, Unsupported
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
 AGENT = "wicketbrim"

@@ -15,7 +15,7 @@ from mcp_proxy_conformance.discovery.case import Case, cases
 from mcp_proxy_conformance.discovery.expectation import compare_answer
 from mcp_proxy_conformance.discovery.forms import unequal
 from mcp_proxy_conformance.discovery.offered import places
-from mcp_proxy_conformance.targets.adapter import Unsupported
+from mcp_proxy_conformance.targets.target import Unsupported
 from mcp_proxy_conformance.verdict.comparison import Comparison, messages_read
 from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault

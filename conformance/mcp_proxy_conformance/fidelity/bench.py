@@ -13,9 +13,9 @@ from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.content import ITEMS, counterparts
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Kind
 from mcp_proxy_conformance.fidelity.relay_case import RelayCase
+from mcp_proxy_conformance.fidelity.relay_target import AUTHORIZATION, RelayFacts
 from mcp_proxy_conformance.fidelity.side import Listing, Outcome, Side
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
-from mcp_proxy_conformance.targets.relay import AUTHORIZATION, RelayFacts
 from mcp_proxy_conformance.upstream.relayed import Era
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable, applies, control

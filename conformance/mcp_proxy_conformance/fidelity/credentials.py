@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from mcp_proxy_conformance.fidelity import several, way_back
 from mcp_proxy_conformance.fidelity.bench import RelayBench
+from mcp_proxy_conformance.fidelity.relay_target import SHORTEST_TOKEN
 from mcp_proxy_conformance.fidelity.started_relay import (
     IN_ENVIRONMENT,
     OF_RELAY,
@@ -15,7 +16,6 @@ from mcp_proxy_conformance.fidelity.started_relay import (
     UPSTREAM_KEY,
     UPSTREAM_TOKEN,
 )
-from mcp_proxy_conformance.targets.relay import SHORTEST_TOKEN
 from mcp_proxy_conformance.upstream.journal import Arrival
 from mcp_proxy_conformance.upstream.relayed import Refusing
 from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server

@@ -37,7 +37,7 @@ from mcp_proxy_conformance.fidelity.way_back import (
     needs_messages,
     several_connected,
 )
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.upstream.journal import Journal
 from mcp_proxy_conformance.upstream.relayed import RelayedServer
 from mcp_proxy_conformance.upstream.talk import COMPLETE, LEVELS

@@ -8,16 +8,16 @@ from pathlib import Path
 from mcp_proxy_conformance.catalogue.requirement import Profile
 from mcp_proxy_conformance.fidelity.driven_relay import DrivenRelay
 from mcp_proxy_conformance.fidelity.relay_case import read_own
+from mcp_proxy_conformance.fidelity.relay_description import RelayDescription
+from mcp_proxy_conformance.fidelity.relay_target import EXAMPLES, RelayTarget, relay_target
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.subject import Subject
-from mcp_proxy_conformance.targets.description import Description
-from mcp_proxy_conformance.targets.relay import EXAMPLES, RelayTarget, relay_target
 
 
 def relay_of(request: RunRequest, _scratch: Path) -> RelayTarget:
     """Return the request's relay, with its cases, examples and seed; BadCase for unusable cases."""
     target = request.subject
-    if isinstance(target, Description):
+    if isinstance(target, RelayDescription):
         ready = {} if target.ready_s is None else {"ready_s": target.ready_s}
         target = relay_target(
             target.command, target.relay, name=target.name, version=target.version,

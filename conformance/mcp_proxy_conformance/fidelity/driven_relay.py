@@ -21,14 +21,14 @@ from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.offers import FEATURES, STATELESS
 from mcp_proxy_conformance.fidelity.relay_case import RelayCase, relay_cases
 from mcp_proxy_conformance.fidelity.relay_pool import RelayPool
+from mcp_proxy_conformance.fidelity.relay_target import RelayTarget
 from mcp_proxy_conformance.fidelity.stages import GENERATED, RELAYED, given_at
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
-from mcp_proxy_conformance.targets.adapter import AdapterError
-from mcp_proxy_conformance.targets.relay import RelayTarget
 from mcp_proxy_conformance.targets.state_folder import keep_log, remove
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.upstream.relayed import Relayed
 from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedStage
 from mcp_proxy_conformance.verdict.comparison import Comparison

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.side import Outcome
 from mcp_proxy_conformance.fidelity.stages import CURSORS
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.upstream.journal import Arrival
 from mcp_proxy_conformance.upstream.relayed import Answer, Refusing
 from mcp_proxy_conformance.verdict.comparison import Comparison

@@ -13,7 +13,7 @@ from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.credentials import REFUSED, UP, received, showing
 from mcp_proxy_conformance.fidelity.crossings import URLS, VISITED
 from mcp_proxy_conformance.fidelity.listening_client import ListeningClient
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.upstream.authority import BY_PAGE, Authority
 from mcp_proxy_conformance.upstream.relayed import Refusing
 from mcp_proxy_conformance.verdict.comparison import Comparison

@@ -16,7 +16,7 @@ from mcp_proxy_conformance.fidelity.requests import TRACE
 from mcp_proxy_conformance.fidelity.stages import MARKED, WRONGLY_MARKED
 from mcp_proxy_conformance.fidelity.stateless_client import meta
 from mcp_proxy_conformance.fidelity.way_back import CANCELLATION, connected
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.upstream.journal import Arrival
 from mcp_proxy_conformance.upstream.relayed_stateless import CLOSED
 from mcp_proxy_conformance.upstream.stateless_rules import (

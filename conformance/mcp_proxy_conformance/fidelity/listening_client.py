@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mcp_proxy_conformance.fidelity import exact_json
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.deadline import Deadline
 from mcp_proxy_conformance.wire.event_stream import EventStream

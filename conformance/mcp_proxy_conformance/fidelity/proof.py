@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.fidelity.profiles import OF_RELAYS
+from mcp_proxy_conformance.fidelity.relay_target import OF_ANOTHER, OF_ONE, RelayFacts, relay_target
 from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.selftest.proof import Proof
-from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.targets.relay import OF_ANOTHER, OF_ONE, RelayFacts, relay_target
+from mcp_proxy_conformance.targets.target import Target
 
 
 def proof() -> Proof:

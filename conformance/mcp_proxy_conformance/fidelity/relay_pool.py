@@ -7,9 +7,9 @@ from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from mcp_proxy_conformance.fidelity.relay_target import RelayTarget
 from mcp_proxy_conformance.fidelity.started_relay import StartedRelay
-from mcp_proxy_conformance.targets.adapter import TargetNotStarted
-from mcp_proxy_conformance.targets.relay import RelayTarget
+from mcp_proxy_conformance.targets.target import TargetNotStarted
 from mcp_proxy_conformance.upstream.relayed import Relayed
 
 

@@ -16,10 +16,10 @@ from mcp_proxy_conformance.fidelity import exact_json
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.exact_json import ABSENT, Pairs
 from mcp_proxy_conformance.fidelity.offers import TELLING, WHOSE, notification
+from mcp_proxy_conformance.fidelity.relay_target import AUTHORIZATION
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.way_back import MAY_ARRIVE_S, needs_messages
-from mcp_proxy_conformance.targets.relay import AUTHORIZATION
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.upstream.relayed import digest
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable, applies, control

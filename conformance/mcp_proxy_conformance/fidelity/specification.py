@@ -19,6 +19,7 @@ SPECIFICATION = Specification(
     target=at(f"{HERE}.described_relay:relay_of"),
     profile=lambda _: OF_RELAYS,
     subject=at(f"{HERE}.described_relay:driven"),
+    description=f"{HERE}.relay_description:RelayDescription",
     cases=at(f"{HERE}.relay_case:relay_cases"),
     giving="each_relay_case",
     linted=at(f"{HERE}.relay_case_page:kinds"),

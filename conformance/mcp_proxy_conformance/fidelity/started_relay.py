@@ -19,11 +19,11 @@ from mcp_proxy_conformance.fidelity.listening_client import (
     OverStdio,
 )
 from mcp_proxy_conformance.fidelity.relay_case import RelayCase
+from mcp_proxy_conformance.fidelity.relay_target import Reached, RelayTarget, command_line
 from mcp_proxy_conformance.fidelity.side import Side
 from mcp_proxy_conformance.fidelity.stateless_client import StatelessClient
-from mcp_proxy_conformance.targets.adapter import TargetNotStarted
 from mcp_proxy_conformance.targets.process import Spawned
-from mcp_proxy_conformance.targets.relay import Reached, RelayTarget, command_line
+from mcp_proxy_conformance.targets.target import TargetNotStarted
 from mcp_proxy_conformance.upstream.hub import Upstreams
 from mcp_proxy_conformance.upstream.relayed import Answer, Era, Page, Relayed, RelayedServer
 from mcp_proxy_conformance.upstream.relayed_stateless import relayed_server

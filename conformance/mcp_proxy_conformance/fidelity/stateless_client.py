@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp_proxy_conformance.fidelity.listening_client import Received
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 from mcp_proxy_conformance.wire.http import STREAM, Http, HttpResponse

@@ -32,7 +32,7 @@ from mcp_proxy_conformance.fidelity.way_back import (
     called,
     connected,
 )
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.upstream.relayed import Answer
 from mcp_proxy_conformance.upstream.talk import LEVELS
 from mcp_proxy_conformance.verdict.comparison import Comparison

@@ -25,7 +25,7 @@ from mcp_proxy_conformance.fidelity.offers import (
     notification,
 )
 from mcp_proxy_conformance.fidelity.side import Side
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.upstream.talk import LEVELS, NEEDS
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import applies, control

@@ -20,7 +20,7 @@ from mcp_proxy_conformance.resilience.loads import (
     without_controls,
 )
 from mcp_proxy_conformance.resilience.unanswered import ANSWERED
-from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 LoadOf = Callable[[LoadCase], Load]

@@ -12,10 +12,10 @@ from mcp_proxy_conformance.resilience.driven_loader import DrivenLoader
 from mcp_proxy_conformance.resilience.hello import introduced
 from mcp_proxy_conformance.resilience.load_case import read_own
 from mcp_proxy_conformance.resilience.loader import FIRST_S
+from mcp_proxy_conformance.resilience.loader_description import LoaderDescription
 from mcp_proxy_conformance.resilience.loader_target import EXAMPLES, LoaderTarget, program_target
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.subject import Subject
-from mcp_proxy_conformance.targets.description import Description
 from mcp_proxy_conformance.targets.waits import Probe, during
 
 WHOLE, BASIC = "resilience", "resilience-basic"
@@ -29,7 +29,7 @@ def loader_of(request: RunRequest, scratch: Path) -> LoaderTarget:
     A described one is asked for what the description leaves undeclared, its files in `scratch`.
     """
     asked = request.subject
-    target = _described(asked, request, scratch) if isinstance(asked, Description) else asked
+    target = _described(asked, request, scratch) if isinstance(asked, LoaderDescription) else asked
     assert isinstance(target, LoaderTarget)
     examples = EXAMPLES if request.examples is None else request.examples
     cases = read_own(request.case) if request.case else ()
@@ -54,7 +54,7 @@ def _lacking(capabilities: Collection[str]) -> list[str]:
     return [word for word in profile(WHOLE).floor.capabilities if word not in capabilities]
 
 
-def _described(description: Description, request: RunRequest, scratch: Path) -> LoaderTarget:
+def _described(description: LoaderDescription, request: RunRequest, scratch: Path) -> LoaderTarget:
     """Return the described loader as a target; without a command, the bundled reference's.
 
     Remarks name the profile. One that breaks when asked is not raised but noted as `broken`,

@@ -32,8 +32,8 @@ from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
-from mcp_proxy_conformance.targets.adapter import AdapterError
 from mcp_proxy_conformance.targets.state_folder import keep_log, remove
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open
 from mcp_proxy_conformance.verdict.outcome import broke
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from typing import Any, Protocol
 
 from mcp_proxy_conformance.resilience.loader import Loaded, asked_for, read_answer
-from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.targets.target import AdapterError
 
 END_S = 5.0
 Load = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]

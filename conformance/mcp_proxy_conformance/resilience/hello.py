@@ -11,15 +11,14 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.resilience.loader import MOST_VALUES, WANTED
-from mcp_proxy_conformance.targets.adapter import AdapterError
-from mcp_proxy_conformance.targets.command import quoted
-from mcp_proxy_conformance.targets.description import (
-    BadTarget,
-    Description,
+from mcp_proxy_conformance.resilience.loader_description import (
+    LoaderDescription,
     completed,
-    description_of_loader,
+    declared_by,
 )
-from mcp_proxy_conformance.targets.line_program import LineProgram, ProgramEnded
+from mcp_proxy_conformance.targets.description import BadTarget
+from mcp_proxy_conformance.targets.line_program import LineProgram, ProgramEnded, quoted
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.redaction import first_line
 from mcp_proxy_conformance.wire.jsonrpc import values
 
@@ -27,7 +26,7 @@ NUMBER = 1
 REQUEST = {"id": NUMBER, "op": "hello"}
 ANSWER = "the loader's answer to hello"
 PAGE = "see `mcp-proxy-conformance explain loader`"
-NOTHING = Description(kind="loader", capabilities=())
+NOTHING = LoaderDescription(capabilities=())
 UNKNOWN = (
     "the loader does not know the operation hello; to have more of it judged, answer hello or"
     f" name its capabilities (`run loader --capabilities`): {PAGE}"
@@ -54,13 +53,13 @@ class Introduction:
     `broken`: why the program cannot be used; empty if it can.
     """
 
-    description: Description
+    description: LoaderDescription
     remarks: tuple[str, ...] = ()
     broken: str = ""
 
 
 def introduced(
-    description: Description, command: Sequence[str], folder: Path, within_s: float
+    description: LoaderDescription, command: Sequence[str], folder: Path, within_s: float
 ) -> Introduction:
     """Ask the program what its loader can do; return the description completed by its answer.
 
@@ -110,7 +109,7 @@ def answer_to_hello(command: Sequence[str], folder: Path, within_s: float) -> by
         program.finish(END_S)
 
 
-def read_hello(line: bytes) -> Description | None:
+def read_hello(line: bytes) -> LoaderDescription | None:
     """Return what a line in answer to hello declares; None if `unsupported` or an `error`.
 
     Raises AdapterError if the line is not an answer to hello or has too many values, BadTarget
@@ -133,7 +132,7 @@ def read_hello(line: bytes) -> Description | None:
     return _declared(answer.ok)
 
 
-def _declared(members: dict[str, Any]) -> Description:
+def _declared(members: dict[str, Any]) -> LoaderDescription:
     """Return the declarations in `ok`; raise BadTarget without capabilities, or for a bad one.
 
     A name and a version that are texts are cut at 100 characters, each on one line.
@@ -146,12 +145,12 @@ def _declared(members: dict[str, Any]) -> Description:
         if isinstance(text := members.get(name), str)
     }
     try:
-        return description_of_loader(members | titles, ANSWER)
+        return declared_by(members | titles, ANSWER)
     except BadTarget as error:
         raise BadTarget(f"{error}; {PAGE}") from None
 
 
-def _differences(used: Description, declared: Description) -> Iterator[str]:
+def _differences(used: LoaderDescription, declared: LoaderDescription) -> Iterator[str]:
     """Yield a sentence for each declaration of hello that the used description overrides.
 
     Empty ones, name and version are not compared.

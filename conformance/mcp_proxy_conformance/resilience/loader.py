@@ -12,9 +12,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from mcp_proxy_conformance.targets.adapter import AdapterError
-from mcp_proxy_conformance.targets.command import QUOTED, quoted
-from mcp_proxy_conformance.targets.line_program import LineProgram, ProgramEnded
+from mcp_proxy_conformance.targets.line_program import QUOTED, LineProgram, ProgramEnded, quoted
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 from mcp_proxy_conformance.wire.held_answers import Held
 from mcp_proxy_conformance.wire.jsonrpc import values

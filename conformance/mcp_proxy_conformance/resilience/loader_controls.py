@@ -8,11 +8,11 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.resilience.embedded import Load
+from mcp_proxy_conformance.resilience.loader_description import OF_LOADERS
 from mcp_proxy_conformance.resilience.loader_target import embedded_target, program_target
 from mcp_proxy_conformance.selftest.control import Control, unobserved
 from mcp_proxy_conformance.selftest.trial import Verdicts
-from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.targets.description import OF_LOADERS
+from mcp_proxy_conformance.targets.target import Target
 
 ENDS = "raise SystemExit(0)"
 EMPTY = "import sys\nfor _ in sys.stdin: print('{}', flush=True)"

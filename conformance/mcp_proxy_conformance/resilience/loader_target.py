@@ -14,9 +14,9 @@ import msgspec
 from mcp_proxy_conformance.resilience.embedded import ChangedLoader, EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase
 from mcp_proxy_conformance.resilience.loader import Loader, LoaderProgram
+from mcp_proxy_conformance.resilience.loader_description import OF_LOADERS
 from mcp_proxy_conformance.resilience.walk import SIGNATURE, Reads, walk
-from mcp_proxy_conformance.targets.adapter import AdapterError, Target
-from mcp_proxy_conformance.targets.description import OF_LOADERS
+from mcp_proxy_conformance.targets.target import Target
 from mcp_proxy_conformance.wire.held_answers import Held
 
 SERVER_ID = "{server_id}"
@@ -131,17 +131,9 @@ class LoaderTarget(Target):
 def loader_target(
     loader: Callable[[Path], Loader], capabilities: Iterable[str] = OF_LOADERS, **members: Any
 ) -> LoaderTarget:
-    """Return a target whose loaders `loader(folder)` makes, by default with every capability.
-
-    It cannot be started as a proxy is.
-    """
-
-    def none() -> Any:
-        """Raise AdapterError, as a loader cannot be started on a stage."""
-        raise AdapterError("a loader has no stages")
-
+    """Return a target whose loaders `loader(folder)` makes, by default with every capability."""
     can = frozenset(capabilities)
-    return LoaderTarget(kind="loader", make=none, capabilities=can, loader=loader, **members)
+    return LoaderTarget(kind="loader", capabilities=can, loader=loader, **members)
 
 
 def program_target(

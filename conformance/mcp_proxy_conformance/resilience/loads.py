@@ -24,7 +24,7 @@ from mcp_proxy_conformance.resilience.load_case import (
 )
 from mcp_proxy_conformance.resilience.loader import Loaded, Loader
 from mcp_proxy_conformance.resilience.unanswered import Stoppers, is_healthy, may_wait, reached
-from mcp_proxy_conformance.targets.adapter import AdapterError, without_frames
+from mcp_proxy_conformance.targets.target import AdapterError, without_frames
 from mcp_proxy_conformance.targets.waits import LoadEnd, during
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 

@@ -9,7 +9,7 @@ from mcp_proxy_conformance.resilience.loader_controls import LOADER_CONTROLS
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.selftest.proof import Proof
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.target import Target
 
 HURRY = 0.4
 """Share of the time that a load may take: a mutant that never ends must not cost all of it."""

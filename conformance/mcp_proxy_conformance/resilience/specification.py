@@ -18,6 +18,7 @@ SPECIFICATION = Specification(
     target=at(f"{HERE}.described_loader:loader_of"),
     profile=at(f"{HERE}.described_loader:profile_of"),
     subject=at(f"{HERE}.described_loader:driven"),
+    description=f"{HERE}.loader_description:LoaderDescription",
     cases=at(f"{HERE}.load_case:load_cases"),
     giving="each_load",
     linted=at(f"{HERE}.load_rules:kinds"),

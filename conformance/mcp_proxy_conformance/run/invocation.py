@@ -14,8 +14,8 @@ from mcp_proxy_conformance.catalogue.index import names_like
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.run.request import Brought, RunRequest
-from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import BadTarget
+from mcp_proxy_conformance.targets.target import Target
 
 CHECK_S = 180
 ALONE = (

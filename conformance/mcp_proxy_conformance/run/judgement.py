@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.report.difference import sentences
-from mcp_proxy_conformance.targets.adapter import AdapterError, NotDeclared, Refused, Unsupported
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.targets.target import AdapterError, NotDeclared, Refused, Unsupported
 from mcp_proxy_conformance.verdict.comparison import (
     Comparison,
     ComparisonFailed,
@@ -317,19 +316,6 @@ def _first_line(error: Exception) -> str:
 def reason_of(ending: Ending, evidence: Sequence[str]) -> str:
     """Return a result's reason: the first item of the evidence or, without any, the ending's."""
     return evidence[0] if evidence else ending.reason
-
-
-def with_log(ending: Ending, started: Started) -> Ending:
-    """Return the ending, the log's end added to its reason if the target's end may explain it.
-
-    That is if it blames the network and the target has ended.
-    """
-    if ending.blame != "network" or started.adapter.alive():
-        return ending
-    tail = started.adapter.log().strip()
-    return replace(
-        ending, reason=f"{ending.reason}; the target has ended, and its log ends with: {tail}"
-    )
 
 
 IN_A_ROW = 5

@@ -20,9 +20,9 @@ from mcp_proxy_conformance.run.collection import BadShard, shard_of
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.session import RunSession
 from mcp_proxy_conformance.run.subject import Subject
-from mcp_proxy_conformance.targets.adapter import Target
 from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.targets.state_folder import remove
+from mcp_proxy_conformance.targets.target import Target
 from mcp_proxy_conformance.targets.target_lines import written
 from mcp_proxy_conformance.verdict.outcome import broke
 from mcp_proxy_conformance.verdict.record import RunState

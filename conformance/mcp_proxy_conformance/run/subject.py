@@ -11,7 +11,7 @@ from mcp_proxy_conformance.catalogue.own_case import OwnCase
 from mcp_proxy_conformance.catalogue.requirement import Profile
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.target import Target
 from mcp_proxy_conformance.verdict.cited import CitedMessage, CitedStage
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.outcome import GREEN, Outcome

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from mcp_proxy_conformance.selftest.trial import Verdicts
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.target import Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.selftest.proof import Proof, proofs
 from mcp_proxy_conformance.selftest.row import MatrixRow
 from mcp_proxy_conformance.selftest.unchanged_target import NotTried, Standing, standing
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.target import Target
 
 FORMAT = "mcp-proxy-conformance-selftest/1"
 Document = dict[str, Any]

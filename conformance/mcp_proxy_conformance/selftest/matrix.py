@@ -14,13 +14,12 @@ from mcp_proxy_conformance.selftest.row import Cell, Kind, MatrixRow, Source
 from mcp_proxy_conformance.selftest.trial import EVERY, LONG_S, Verdicts, trial, tried
 from mcp_proxy_conformance.selftest.unchanged_target import CHECK_S, Standing
 from mcp_proxy_conformance.selftest.wording import is_plain
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.target import Target
 from mcp_proxy_conformance.verdict.outcome import BROKEN, FAULT
 from mcp_proxy_conformance.verdict.redaction import first_line
 
 LIMIT_S = 900.0
 """Seconds that a trial may take; a variant whose every operation is 3 s late needs the most."""
-SOAK_S = 1.5
 """Seconds that stages are kept running for the clauses that ask for it."""
 BAD = ("fail", "inconclusive", "error")
 
@@ -63,7 +62,7 @@ class Trial:
         """
         target = self.target()
         if narrow:
-            target = replace(target, ahead=1, soak_s=SOAK_S)
+            target = target.hurried()
         if self.base is None:
             sure = self.kind == "variant"
             request = trial(target, selection, profile=self.profile, confirm=sure)

@@ -12,7 +12,7 @@ from mcp_proxy_conformance.selftest.forked_jobs import forked
 from mcp_proxy_conformance.selftest.matrix import LIMIT_S
 from mcp_proxy_conformance.selftest.row import MatrixRow
 from mcp_proxy_conformance.selftest.trial import Verdicts, trial, tried
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.target import Target
 
 BACKWARDS, ALONE = "order-backwards", "order-alone"
 WAYS = {

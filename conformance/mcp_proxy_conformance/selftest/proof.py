@@ -10,7 +10,7 @@ from pathlib import Path
 from mcp_proxy_conformance.catalogue.specification import Specification, specifications
 from mcp_proxy_conformance.selftest.control import Control
 from mcp_proxy_conformance.selftest.matrix import Trial
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.target import Target
 
 
 def _as_they_are(trials: Sequence[Trial], folder: Path) -> list[Trial]:

@@ -13,7 +13,7 @@ from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.specification import judging
 from mcp_proxy_conformance.run.invocation import invoke, prepare
 from mcp_proxy_conformance.run.request import RunRequest, Selection
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.target import Target
 
 EVERY = Selection()
 """All checks of the profile, in their order."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from mcp_proxy_conformance.selftest.forked_jobs import forked
 from mcp_proxy_conformance.selftest.row import Cell, MatrixRow
 from mcp_proxy_conformance.selftest.trial import Verdicts, trial, tried
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.target import Target
 from mcp_proxy_conformance.verdict.redaction import first_line
 from mcp_proxy_conformance.verdict.result import WORST_FIRST
 

@@ -4,81 +4,87 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
-from urllib.parse import urljoin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
 
 import msgspec
 
 from mcp_proxy_conformance.catalogue.bounded import nests_deeper, read_toml
-from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface, ToolTemplate
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES, UpstreamPlace
-from mcp_proxy_conformance.targets.relay import (
-    PLACEHOLDERS,
-    PORT,
-    SECOND,
-    SHORTEST_TOKEN,
-    RelayFacts,
-)
-from mcp_proxy_conformance.wire.client import Client
-from mcp_proxy_conformance.wire.transcript import Transcript
+from mcp_proxy_conformance.catalogue.specification import imported, specifications
 
 FILE = "mcp-proxy-conformance.toml"
 ENVIRONMENT = "MCP_PROXY_CONFORMANCE_"
-Kind = Literal["reference", "mcpproxy", "command", "loader", "relay"]
 Installer = Literal["pip", "npm"]
 FOLDER = "{folder}"
 """Stands, in a command line of a target file, for the folder of that file."""
-POLICY = "disabled_by_config"
-LEAST = ("config", "user")
-"""Capabilities of a target of kind `command` that declares none."""
-OF_LOADERS = ("attempts", "classifies", "retries", "stdio", "warnings")
-"""Capabilities that a target of kind `loader` can declare."""
 DEEPEST = 30
 """The deepest nesting of values in a target file."""
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=600)]
 Title = Annotated[str, msgspec.Meta(max_length=100)]
 Packages = Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+D = TypeVar("D", bound="Description")
 
 
 class BadTarget(ValueError):
     """The target is unusable as described; one sentence with the place and the repair."""
 
 
-class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of a target file; times in seconds, as in `Target`.
+class UpstreamPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the suite's upstream servers listen (`bind`), and their host as the target sees it.
 
-    `name` and `version` are those of the implementation, for reports; `install` is what brings the
-    programs of its command lines. `tool_prefix` and `timeout_signatures` are of loaders, as in
-    `LoaderTarget`; `relay` is of relays.
+    With transport `stdio` the target gets a command line for each server instead of a URL; with
+    `http` it never gets one, for targets that cannot start programs of the suite's host.
     """
 
-    kind: Kind = "command"
+    bind: str = "127.0.0.1"
+    host: str | None = None
+    transport: Literal["by stage", "stdio", "http"] = "by stage"
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a target file says of any target; a specification adds the members of its kinds.
+
+    `name` and `version` are those of the implementation, for reports; `install` is what brings the
+    programs of its command lines. Options and the environment can set the members in `options`
+    instead of the file. A command line with one of the `placeholders` is of this kind.
+    """
+
+    options: ClassVar[tuple[str, ...]] = ("command",)
+    placeholders: ClassVar[tuple[str, ...]] = ()
+
+    kind: str
     name: Title = ""
     version: Title = ""
     install: Annotated[dict[Installer, Packages], msgspec.Meta(max_length=1)] = {}
     command: tuple[str, ...] = ()
-    binary: str = ""
-    capabilities: tuple[str, ...] | None = None
-    settle_s: Seconds | None = None
-    enforce_s: Seconds | None = None
-    ready_s: Seconds | None = None
-    start_ahead: Annotated[int, msgspec.Meta(ge=1, le=16)] | None = None
-    upstreams: UpstreamPlace = UpstreamPlace()
-    surface: Surface | None = None
-    pins: dict[str, tuple[str, ...]] = {}
-    tool_prefix: str = ""
-    timeout_signatures: tuple[str, ...] = ()
-    relay: RelayFacts | None = None
 
     def with_commands(self, change: Callable[[Sequence[str]], tuple[str, ...]]) -> Description:
         """Return it with each of its command lines that is not empty replaced by `change` of it."""
-        command, relay = self.command and change(self.command), self.relay
-        if relay is not None and relay.several:
-            relay = msgspec.structs.replace(relay, several=change(relay.several))
-        return msgspec.structs.replace(self, command=command, relay=relay)
+        return msgspec.structs.replace(self, command=self.command and change(self.command))
+
+    def texts(self) -> Mapping[str, Sequence[str]]:
+        """Return the words of its command lines, programs and packages, by member."""
+        packages = [word for words in self.install.values() for word in words]
+        return {"command": self.command, "install": packages}
+
+    def faults(self) -> Iterator[str]:
+        """Yield why it is unusable, with the repair: it contradicts itself or lacks something."""
+        for name, words in self.texts().items():
+            if any("\0" in word for word in words):
+                yield f"{name} contains a NUL character; take it out"
+        if self.install and not self.command:
+            yield "install brings the program of a command line; write `command = [...]` too"
+
+
+def strange_words(words: Sequence[str] | None, known: Sequence[str]) -> Iterator[str]:
+    """Yield a fault for each capability that is not known."""
+    for word in words or ():
+        if word not in known:
+            near = get_close_matches(word, known, 1)
+            repair = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+            yield f"there is no capability {word!r}; {repair}"
 
 
 def describe(
@@ -91,41 +97,39 @@ def describe(
     Args:
         kind: The kind named on the command line, if any; it must agree with the file's.
         file: The target file; None is no file.
-        given: Options by their dotted name, e.g. `settle_s` or `upstreams.host`; None is unset.
+        given: Options by the name of their member, in which `_` may stand for a dot, such as
+            `upstreams_host`; None is unset, and what is no option of the kind is not read.
         environment: Read for `MCP_PROXY_CONFORMANCE_SETTLE_S` and the like.
 
     Raises:
         BadTarget: The defect, its place, and the repair.
     """
-    members = _read(file) if file is not None else {}
+    members = read(file) if file is not None else {}
     file_kind = members.get("kind")
+    known = kinds()
     for name in (kind, file_kind):
-        if name is not None and name not in get_args(Kind):
-            near = get_close_matches(str(name), get_args(Kind), 1) or get_args(Kind)
+        if name is not None and name not in known:
+            near = get_close_matches(str(name), known, 1) or [*known]
             raise BadTarget(f"there is no target kind {name!r}; did you mean {near[0]!r}?")
     if kind is not None and file_kind is not None and file_kind != kind:
         raise BadTarget(
             f"{file} describes a target of kind {file_kind!r}, not {kind!r}; name one kind"
         )
-    command = str(members.get("command", ""))
-    if kind is None and file_kind is None and any(name in command for name in PLACEHOLDERS):
-        raise BadTarget(
-            f'{file}: command has a placeholder of relays; write kind = "relay" beside it, or say'
-            " `run relay`"
-        )
+    if kind is None and file_kind is None:
+        _expect_no_placeholder(str(members.get("command", "")), file)
     members["kind"] = kind or file_kind or ("command" if file is not None else "reference")
-    for name in OPTIONS:
-        value = given.get(name)
-        word = environment.get(ENVIRONMENT + name.upper().replace(".", "_"))
-        if value is None and word is not None:
-            value = _of_word(name, word)
+    described_as = kind_of(members["kind"])
+    options = {name.replace(".", "_"): value for name, value in given.items()}
+    for name in described_as.options:
+        variable = ENVIRONMENT + name.upper().replace(".", "_")
+        value = options.get(name.replace(".", "_"), environment.get(variable))
         if value is not None:
-            _put(members, name, value)
+            _put(members, name, _of_word(name, value) if isinstance(value, str) else value)
             if name == "command":
                 members.pop("install", None)  # the packages were of the file's own command
     place = str(file) if file is not None else "the target's options"
-    described = _converted(members, place)
-    _check(described, place)
+    described = converted(described_as, members, place)
+    expect_usable(described, place)
     if file is None:
         return described
     folder = str(file.absolute().parent)
@@ -134,45 +138,25 @@ def describe(
     )
 
 
-def describe_surface(file: Path) -> Description:
-    """Return a target file's description for a run on an endpoint, which is already started.
-
-    It need not say how to start a target; its capabilities are not checked. Raises BadTarget.
-    """
-    members = _read(file)
-    described = _converted({"kind": "command"} | members, str(file))
-    _check(msgspec.structs.replace(described, kind="reference", capabilities=None), str(file))
-    return described
+def kinds() -> Mapping[str, str]:
+    """Map each kind of target that can be described to the place of its description's class."""
+    return {kind: each.description for each in specifications() for kind in each.kinds}
 
 
-def description_of_loader(members: Mapping[str, Any], place: str) -> Description:
-    """Return the description of a loader with what its hello declares; other members are left out.
-
-    Raises:
-        BadTarget: A declared member is unusable; the message names `place`.
-    """
-    declared = {name: members[name] for name in DECLARED_BY_LOADERS if name in members}
-    described = _converted({"kind": "loader"} | declared, place)
-    _check(described, place)
-    return described
+def kind_of(kind: str) -> type[Description]:
+    """Return the class of the descriptions of that kind."""
+    found: type[Description] = imported(kinds()[kind])
+    return found
 
 
-def completed(described: Description, declared: Description) -> Description:
-    """Return a loader's description with what it leaves out taken from `declared`.
-
-    That is its name, version, capabilities, tool prefix and timeout signatures; nothing else. An
-    empty list of capabilities counts as given.
-    """
-    return msgspec.structs.replace(
-        described,
-        name=described.name or declared.name,
-        version=described.version or declared.version,
-        capabilities=(
-            declared.capabilities if described.capabilities is None else described.capabilities
-        ),
-        tool_prefix=described.tool_prefix or declared.tool_prefix,
-        timeout_signatures=described.timeout_signatures or declared.timeout_signatures,
-    )
+def _expect_no_placeholder(command: str, file: Path | None) -> None:
+    """Raise BadTarget if a file that names no kind has a command line with a kind's placeholder."""
+    for kind in kinds() if "{" in command else ():
+        if any(name in command for name in kind_of(kind).placeholders):
+            raise BadTarget(
+                f'{file}: command has a placeholder of {kind}s; write kind = "{kind}" beside it, or'
+                f" say `run {kind}`"
+            )
 
 
 def kind_in(file: Path) -> str | None:
@@ -181,28 +165,10 @@ def kind_in(file: Path) -> str | None:
     None if it names none or an unknown one, or is bad.
     """
     try:
-        kind = _read(file).get("kind")
+        kind = read(file).get("kind")
     except BadTarget:
         return None
-    return kind if kind in get_args(Kind) else None
-
-
-DECLARED_BY_LOADERS = ("name", "version", "capabilities", "tool_prefix", "timeout_signatures")
-"""Members that the program of a loader can declare too, in its answer to hello."""
-OPTIONS = (
-    "binary",
-    "command",
-    "capabilities",
-    "settle_s",
-    "enforce_s",
-    "ready_s",
-    "upstreams.host",
-    "upstreams.bind",
-    "upstreams.transport",
-    "tool_prefix",
-    "timeout_signatures",
-)
-"""Members that the command line and the environment can set instead of the file."""
+    return kind if kind in kinds() else None
 
 
 def _of_word(name: str, word: str) -> Any:
@@ -230,7 +196,8 @@ def _of_word(name: str, word: str) -> Any:
     return tuple(word.replace(",", " ").split()) if name == "capabilities" else word
 
 
-def _read(file: Path) -> dict[str, Any]:
+def read(file: Path) -> dict[str, Any]:
+    """Return the content of a target file; BadTarget if it cannot be read."""
     try:
         members = read_toml(file)
         nests_too_deeply = nests_deeper(members, DEEPEST)
@@ -257,26 +224,35 @@ def _put(members: dict[str, Any], name: str, value: Any) -> None:
         members[outer][inner] = value
 
 
-def _converted(members: dict[str, Any], place: str) -> Description:
+def converted(kind: type[D], members: Mapping[str, Any], place: str) -> D:
+    """Return the description of these members; BadTarget, which names `place`, for a bad one."""
     try:
-        return msgspec.convert(members, Description)
+        return msgspec.convert(members, kind)
     except msgspec.ValidationError as error:
-        raise BadTarget(f"{place}: {_readable(str(error))}") from None
+        raise BadTarget(f"{place}: {_readable(str(error), kind)}") from None
 
 
-def _readable(complaint: str) -> str:
+def expect_usable(described: Description, place: str) -> None:
+    """Raise BadTarget, which names `place`, for the first fault of a description, if it has any."""
+    for fault in described.faults():
+        raise BadTarget(f"{place}: {fault}")
+
+
+def _readable(complaint: str, kind: type[Description]) -> str:
     match = re.fullmatch(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", complaint)
     if match is None:
         return complaint.replace(" - at `$.", " at `").replace(" - at `$", " at `")
     unknown, path = match[1], match[2] or ""
-    names = _fields_at(path)
+    names = _fields_at(path, kind)
+    owners = [name for name in kinds() if unknown in kind_of(name).__struct_fields__]
+    if owners and not path:
+        return f"{unknown} is for targets of kind {' or '.join(owners)}; take it out"
     near = get_close_matches(unknown, names, 1)
     repair = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
     return f"unknown member {'.'.join(filter(None, (path, unknown)))!r}; {repair}"
 
 
-def _fields_at(path: str) -> tuple[str, ...]:
-    kind: Any = Description
+def _fields_at(path: str, kind: Any) -> tuple[str, ...]:
     for step in re.findall(r"[a-z_]+", path):
         inner = get_type_hints(kind)[step]
         kind = next(part for part in _parts(inner) if hasattr(part, "__struct_fields__"))
@@ -285,160 +261,3 @@ def _fields_at(path: str) -> tuple[str, ...]:
 
 def _parts(annotation: Any) -> list[Any]:
     return [annotation, *(part for argument in get_args(annotation) for part in _parts(argument))]
-
-
-def _check(described: Description, place: str) -> None:
-    """Raise BadTarget if the description contradicts itself, or lacks what its kind needs.
-
-    That is an unknown capability or pinned status, a text pinned for `disabled_by_config` and
-    another status, a NUL, a missing command or binary, or what the checks of relays, loaders and
-    surfaces find.
-    """
-    known = OF_LOADERS if described.kind == "loader" else CAPABILITIES
-    for word in described.capabilities or ():
-        if word not in known:
-            near = get_close_matches(word, known, 1)
-            repair = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
-            raise BadTarget(f"{place}: there is no capability {word!r}; {repair}")
-    packages = [word for words in described.install.values() for word in words]
-    several = described.relay.several if described.relay is not None else ()
-    for name, words in (
-        ("command", described.command),
-        ("binary", (described.binary,)),
-        ("install", packages),
-        ("several", several),
-    ):
-        if any("\0" in word for word in words):
-            raise BadTarget(f"{place}: {name} contains a NUL character; take it out")
-    policy = set(described.pins.get(POLICY, ()))
-    for status, texts in described.pins.items():
-        if status not in STATUSES:
-            near = get_close_matches(status, STATUSES, 1) or [STATUSES[0]]
-            raise BadTarget(f"{place}: pins.{status} is not a status; did you mean {near[0]!r}?")
-        for text in policy.intersection(texts) if status != POLICY else ():
-            raise BadTarget(
-                f"{place}: pins.{POLICY} and pins.{status} both contain {text!r}, but no text"
-                " fits both kinds of lock; keep it in one of them"
-            )
-    if described.install and not described.command:
-        raise BadTarget(
-            f"{place}: install brings the program of a command line; write `command = [...]` too"
-        )
-    if described.kind == "command" and not described.command:
-        raise BadTarget(
-            f"{place}: kind 'command' needs the adapter's command line;"
-            " write `run command -- PROGRAM ARGUMENTS` or `command = [...]` in the target file"
-        )
-    if described.kind == "mcpproxy" and not described.binary:
-        raise BadTarget(
-            f"{place}: kind 'mcpproxy' needs the program;"
-            " write `run mcpproxy --binary PATH` or `binary = ...` in the target file"
-        )
-    _check_relay(described, place)
-    _check_loader(described, place)
-    _check_surface(described, place)
-
-
-def _check_relay(described: Description, place: str) -> None:
-    """Raise BadTarget for unusable facts of a relay, or for `relay` in another kind.
-
-    Its command must name an upstream and, over HTTP+SSE, a port; `several` a second upstream;
-    `clients`, if any, are two different tokens or more, of 12 characters at least. The message
-    begins with `place`.
-    """
-    if described.kind != "relay":
-        if described.relay is not None:
-            raise BadTarget(f'{place}: relay is for relays only; set kind = "relay"')
-        return
-    if described.command and not any(
-        name in word for word in described.command for name in PLACEHOLDERS
-    ):
-        raise BadTarget(
-            f"{place}: the relay's command names no upstream; put {{upstream_url}} where it takes"
-            " a URL, or {upstream} where it takes a command line"
-        )
-    facts = described.relay or RelayFacts()
-    if described.command and facts.transport == "sse" and PORT not in str(described.command):
-        raise BadTarget(
-            f"{place}: a relay over HTTP+SSE serves at a port; put {{port}} where its command takes"
-            " one"
-        )
-    several, clients = facts.several, facts.clients
-    if clients and (len({*clients}) < 2 or min(map(len, clients)) < SHORTEST_TOKEN):  # noqa: PLR2004
-        raise BadTarget(
-            f"{place}: clients are the bearer tokens of two users or more, each of"
-            f" {SHORTEST_TOKEN} characters at least"
-        )
-    if several and not any(SECOND in word for word in several):
-        raise BadTarget(
-            f"{place}: the command line `several` names no second upstream; put {{upstream_url_2}}"
-            " or {upstream_2} beside that of the first"
-        )
-
-
-def _check_loader(described: Description, place: str) -> None:
-    """Raise BadTarget for an empty timeout signature, or members of loaders in another kind.
-
-    The message begins with `place`.
-    """
-    if described.kind == "loader":
-        if not all(signature.strip() for signature in described.timeout_signatures):
-            raise BadTarget(
-                f"{place}: timeout_signatures contains an empty text, which every body contains;"
-                " take it out"
-            )
-        return
-    for name in ("tool_prefix", "timeout_signatures"):
-        if getattr(described, name):
-            raise BadTarget(
-                f'{place}: {name} is for loaders only; set kind = "loader", or take it out'
-            )
-
-
-def _check_surface(described: Description, place: str) -> None:
-    """Raise BadTarget if the surface is incomplete, has a bad path, or disagrees with capabilities.
-
-    The message begins with `place`. A described target without a surface passes, except that of
-    kind `command`, which has defaults.
-    """
-    surface, declared = described.surface, described.capabilities
-    if described.kind == "command":
-        declared = LEAST if declared is None else declared
-        surface = Surface() if surface is None else surface
-    if surface is None:
-        return
-    if not surface.endpoints:
-        raise BadTarget(f'{place}: surface.endpoints is empty; leave it out, or write [""]')
-    if not surface.calls:
-        raise BadTarget(f"{place}: surface.calls is empty; name at least one way to call a tool")
-    for number, template in enumerate(surface.calls):
-        if not template.names_the_tool:
-            raise BadTarget(f"{place}: surface.calls[{number}] has no {{tool}} in it; add it")
-    for name, path in _paths(surface):
-        try:
-            Client(urljoin("http://127.0.0.1/mcp", path), transcript=Transcript())
-        except ValueError as error:
-            raise BadTarget(f"{place}: {name} is {path!r} ({error}); give a path") from None
-    several = len(surface.calls) > 1 or len(surface.endpoints) > 1
-    if declared is not None and several != ("direct_endpoints" in declared):
-        count = "names several of them" if several else "names only one of each"
-        repair = "declare the capability" if several else "name others, or take the capability out"
-        raise BadTarget(
-            f"{place}: the capability direct_endpoints is for several endpoints or ways to call a"
-            f" tool, and surface {count}; {repair}"
-        )
-    if declared is not None and (surface.inspect is not None) != ("inspect" in declared):
-        raise BadTarget(
-            f"{place}: surface.inspect and the capability inspect go together; give both or none"
-        )
-
-
-def _paths(surface: Surface) -> list[tuple[str, str]]:
-    templates: dict[str, ToolTemplate] = {"listing": surface.listing}
-    templates |= {f"calls[{at}]": template for at, template in enumerate(surface.calls)}
-    if surface.inspect is not None:
-        templates["inspect"] = surface.inspect
-    paths = [(f"surface.endpoints[{at}]", path) for at, path in enumerate(surface.endpoints)]
-    return paths + [
-        (f"surface.{name}.endpoint", template.endpoint) for name, template in templates.items()
-    ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import queue
 import subprocess
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from mcp_proxy_conformance.targets.process import Process, spawned
 from mcp_proxy_conformance.verdict.credentials import credentials
@@ -19,6 +21,9 @@ LINE_MAX = 1 << 20
 WAITING_MOST = 8
 """The most unread lines; a program that prints more has to wait."""
 SLICE_S = 0.1
+QUOTED = 300
+SECRET = ("headers", "agents", "env")
+"""Members of an answer that hold credentials."""
 LATE_S = 0.2
 """Seconds in which the last output of an ended program may arrive."""
 
@@ -139,3 +144,39 @@ class LineProgram(Process):
         if code is None:
             return f"closed its standard {'input' if self._deaf else 'output'}"
         return f"ended with exit code {code}"
+
+
+def quoted(line: bytes) -> str:
+    """Return a program's line for an error message, as a repr: cut at 300 characters.
+
+    Of a JSON object or list the credentials are redacted.
+    """
+    text = line.decode("utf-8", "replace").rstrip("\r\n")
+    try:
+        parsed = json.loads(text)
+        if isinstance(parsed, dict | list):
+            text = json.dumps(_redacted(parsed), ensure_ascii=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        pass
+    return repr(cut(text))
+
+
+def cut(value: object) -> str:
+    """Return the value as text, cut after 300 characters."""
+    text = str(value)
+    return text if len(text) <= QUOTED else text[:QUOTED] + "…"
+
+
+def _redacted(value: Any, *, secret: bool = False) -> Any:
+    """Return the JSON value; values in `headers`, `agents` and `env`, at any depth, are redacted.
+
+    A null is kept. `secret`: the value is itself within such a member.
+    """
+    if isinstance(value, dict):
+        return {
+            name: _redacted(member, secret=secret or name in SECRET)
+            for name, member in value.items()
+        }
+    if isinstance(value, list):
+        return [_redacted(member, secret=secret) for member in value]
+    return "(redacted)" if secret and value is not None else value

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mcp_proxy_conformance.targets.adapter import TargetNotStarted
+from mcp_proxy_conformance.targets.target import TargetNotStarted
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.redaction import Redactor
 from mcp_proxy_conformance.wire.printed import Printed

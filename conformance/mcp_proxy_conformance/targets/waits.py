@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,3 +137,33 @@ def waiting_in(thread: int) -> Waiting | None:
             if isinstance(first, Setup) and first.place == own.wait.place:
                 return Waiting(wait=last.wait, since=last.since, beside=len(setups) - 1)
     return own
+
+
+T = TypeVar("T")
+EVERY_S, RARELY_S, PART = 0.02, 0.25, 8
+"""The least and most seconds between observations; between, it is this part of the time waited."""
+
+
+def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) -> T:
+    """Observe until the predicate holds or the time is up; return the last value.
+
+    It observes at least once: every 20 ms at first, then after each eighth of the time waited, at
+    least four times a second.
+    """
+    began = time.monotonic()
+    while True:
+        observation = observe()
+        waited = time.monotonic() - began
+        if until(observation) or waited >= within_s:
+            return observation
+        del observation  # it may be large
+        time.sleep(min(RARELY_S, max(EVERY_S, waited / PART), within_s - waited))
+
+
+def awaited(wait: Wait, observe: Callable[[], T], until: Callable[[T], bool]) -> T:
+    """Observe until the predicate holds or `wait.within_s` is up; return the last value.
+
+    The wait is registered meanwhile, for whoever shows what a run waits for.
+    """
+    with during(wait):
+        return poll(observe, until, wait.within_s)

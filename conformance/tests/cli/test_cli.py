@@ -18,8 +18,8 @@ from click.testing import CliRunner, Result
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.catalogue.specification import judging
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.targets import kinds
-from mcp_proxy_conformance.targets.launch import REFERENCE
+from mcp_proxy_conformance.discovery.targets import kinds
+from mcp_proxy_conformance.discovery.targets.launch import REFERENCE
 
 COMMAND = [sys.executable, "-m", "mcp_proxy_conformance"]
 

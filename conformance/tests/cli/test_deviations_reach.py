@@ -16,9 +16,9 @@ from mcp_proxy_conformance.discovery.selftest.live_trial import (
     started_with_locks,
     tried_live,
 )
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
-from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.deviations.deviation import FILE
 from mcp_proxy_mutants.discovery.mutants import mutants
 

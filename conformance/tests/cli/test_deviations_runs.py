@@ -14,7 +14,7 @@ from hostile_kinds import KINDS
 from hostile_target import serving
 from known_failures import FLAG, QUERY, command, reported, write
 
-from mcp_proxy_conformance.targets import kinds
+from mcp_proxy_conformance.discovery.targets import kinds
 from mcp_proxy_conformance.verdict.deviations.deviation import FILE
 
 

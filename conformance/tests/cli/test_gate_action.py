@@ -19,7 +19,7 @@ from hostile_kinds import KINDS
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.discovery.selftest.live_trial import started_with_locks
-from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_mutants.discovery.mutants import mutants
 

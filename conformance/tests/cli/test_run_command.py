@@ -11,12 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.targets.adapter import (
-    TargetNotStarted,
-)
 from mcp_proxy_conformance.targets.line_program import LineProgram
 from mcp_proxy_conformance.targets.process import Spawned
 from mcp_proxy_conformance.targets.state_folder import keep_logs
+from mcp_proxy_conformance.targets.target import TargetNotStarted
 from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
 
 

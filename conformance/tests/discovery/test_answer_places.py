@@ -11,7 +11,7 @@ import pytest
 from mcp_proxy_conformance.catalogue.surface import Members
 from mcp_proxy_conformance.discovery.answer import read_answer, read_listing
 from mcp_proxy_conformance.discovery.structured import expect_agreement
-from mcp_proxy_conformance.targets.known_tools import Known
+from mcp_proxy_conformance.discovery.targets.known_tools import Known
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire import Reply, ToolReply, jsonrpc
 from mcp_proxy_conformance.wire.transcript import Message

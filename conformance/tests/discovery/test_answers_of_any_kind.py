@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from mcp_proxy_conformance.catalogue.surface import Members
 from mcp_proxy_conformance.catalogue.world import Tool, ToolKey
 from mcp_proxy_conformance.discovery.answer import read_answer, read_listing
+from mcp_proxy_conformance.discovery.targets.known_tools import Known
 from mcp_proxy_conformance.report.difference import sentences
 from mcp_proxy_conformance.run.judgement import Ending, attempt
-from mcp_proxy_conformance.targets.known_tools import Known
 from mcp_proxy_conformance.verdict.comparison import of_sides, plain, same
 from mcp_proxy_conformance.verdict.redaction import Redactor
 from mcp_proxy_conformance.verdict.result import Finding

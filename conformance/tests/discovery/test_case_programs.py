@@ -18,8 +18,8 @@ from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.catalogue.stage import stage
 from mcp_proxy_conformance.discovery.arming import arm
 from mcp_proxy_conformance.discovery.case import CAP_FILLS, Case, cases
-from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_mutants.discovery.featureless import FEATURELESS
 from mcp_proxy_mutants.discovery.mutants import mutants

@@ -15,16 +15,16 @@ import pytest
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.world import LockKind, World
 from mcp_proxy_conformance.discovery.selftest.removal import OF_DISCOVERY, target
-from mcp_proxy_conformance.selftest.forked_jobs import forked
-from mcp_proxy_conformance.selftest.trial import LONG_S, Verdicts, trial, tried
-from mcp_proxy_conformance.targets.adapter import (
+from mcp_proxy_conformance.discovery.targets.adapter import (
     CAPABILITIES,
     LOCK_CAPABILITY,
     Access,
-    Target,
-    Unsupported,
+    ProxyTarget,
     UpstreamAddress,
 )
+from mcp_proxy_conformance.selftest.forked_jobs import forked
+from mcp_proxy_conformance.selftest.trial import LONG_S, Verdicts, trial, tried
+from mcp_proxy_conformance.targets.target import Unsupported
 
 RUN_S = 400
 """Seconds that a run may take on a busy machine; on an idle one it takes half a minute."""
@@ -90,7 +90,7 @@ class Narrow:
         return access
 
 
-def narrow(can: frozenset[str]) -> Target:
+def narrow(can: frozenset[str]) -> ProxyTarget:
     """Return the unchanged reference with these capabilities, and none of the others."""
     made = target()
     make, surface = made.make, made.surface

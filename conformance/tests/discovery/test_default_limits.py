@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
+from mcp_proxy_conformance.discovery.targets.kinds import target_of
+from mcp_proxy_conformance.discovery.targets.launch import GENERAL
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.targets.description import Description
-from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_conformance.targets.kinds import target_of
-from mcp_proxy_conformance.targets.launch import GENERAL
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_mutants.discovery.variants import variants
 

@@ -30,11 +30,11 @@ from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.plan import Plan, is_sensible
 from mcp_proxy_conformance.discovery.laws.smaller_plans import size
 from mcp_proxy_conformance.discovery.laws.written_case import written
+from mcp_proxy_conformance.discovery.targets.adapter import CAPABILITIES
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_conformance.run.laws.engine import Laws, Tried
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES
-from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_mutants.discovery.changed_parts import Request

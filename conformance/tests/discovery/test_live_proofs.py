@@ -34,9 +34,9 @@ from mcp_proxy_conformance.discovery.selftest.live_trial import (
 )
 from mcp_proxy_conformance.discovery.selftest.rewriting_server import RewritingAdapter
 from mcp_proxy_conformance.discovery.selftest.wire import WIRE_FAULTS
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.selftest.shipped import shipped
-from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_mutants.discovery.mutants import mutants
 

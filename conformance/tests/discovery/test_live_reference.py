@@ -20,10 +20,10 @@ from mcp_proxy_conformance.catalogue.world import server, tool, world
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.discovery.live.live_bench import UNSEEN
 from mcp_proxy_conformance.discovery.selftest.live_trial import EXPECTED, started_with_locks
+from mcp_proxy_conformance.discovery.targets.kinds import target_of
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.targets.description import describe
-from mcp_proxy_conformance.targets.kinds import target_of
 from mcp_proxy_conformance.targets.process import Spawned
-from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_mutants.fidelity.mutants.sessions import USERS
 
 FAST = ["--rate", "10000"]

@@ -17,9 +17,9 @@ from mcp_proxy_conformance.discovery import offered
 from mcp_proxy_conformance.discovery.arming import Armed
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.offered import STATELESS, offered_anywhere, places
+from mcp_proxy_conformance.discovery.targets.kinds import target_of
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.targets.description import Description
-from mcp_proxy_conformance.targets.kinds import target_of
-from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.wire.faults import Unreachable
 from mcp_proxy_conformance.wire.transcript import Transcript
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
-from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_reference.loader import Session
 

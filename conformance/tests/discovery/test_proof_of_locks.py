@@ -14,9 +14,10 @@ from mcp_proxy_conformance.discovery.arming import Prover, Stepper
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.lacks import lacks_of
 from mcp_proxy_conformance.discovery.requests import Called
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Refused
-from mcp_proxy_conformance.targets.effects import Act, Effects, Lag
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.discovery.targets.adapter import CAPABILITIES
+from mcp_proxy_conformance.discovery.targets.effects import Act, Effects, Lag
+from mcp_proxy_conformance.discovery.targets.started import Started
+from mcp_proxy_conformance.targets.target import Refused
 from mcp_proxy_conformance.upstream import UpstreamServer
 
 WORLD = world(server("forge", tool("zorvik_list"), tool("mobel_drop")))

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from mcp_proxy_conformance.discovery import driven_proxy as proxy
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.evidence import guilty
 from mcp_proxy_conformance.report.phrases import request
 from mcp_proxy_conformance.report.reader import read_report
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
-from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.result import Result
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_mutants.discovery.mutants import mutants

@@ -14,9 +14,9 @@ from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.surface import Members, Surface, ToolTemplate
 from mcp_proxy_conformance.discovery.driven_proxy import DrivenProxy
 from mcp_proxy_conformance.discovery.surface_names import Sightings, missing_argument
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
-from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, Outcome
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_mutants.discovery.variants import variants

@@ -18,11 +18,11 @@ from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.driven_proxy import DrivenProxy
 from mcp_proxy_conformance.discovery.remediation import judge as judge_text
 from mcp_proxy_conformance.discovery.settled import judge
+from mcp_proxy_conformance.discovery.targets.effects import Effects, Lag
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
-from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
-from mcp_proxy_conformance.targets.effects import Effects, Lag
-from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.targets.target import AdapterError, Refused, Unsupported
 from mcp_proxy_conformance.verdict.result import (
     Breach,
     DeclarationFault,

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from mcp_proxy_conformance.catalogue.specification import target_files
 from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.fidelity.relay_description import RelayDescription
 from mcp_proxy_conformance.targets.description import Description, describe
 from mcp_proxy_conformance.targets.environments import NotInstalled, installed
 
@@ -117,7 +118,7 @@ def test_a_target_file_of_ones_own_brings_a_package(tmp_path: Path, cache: Path)
 
     ready = installed(describe(kind="relay", file=file, given={}, environment={}))
 
-    assert ready.relay is not None
+    assert isinstance(ready, RelayDescription)
     ended = [
         subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
         for words in (ready.command, ready.relay.several)

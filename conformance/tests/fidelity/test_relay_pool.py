@@ -13,9 +13,9 @@ import pytest
 from mcp_proxy_conformance.fidelity.bench import RelayBench
 from mcp_proxy_conformance.fidelity.offers import FEATURES, question
 from mcp_proxy_conformance.fidelity.relay_pool import RelayPool
+from mcp_proxy_conformance.fidelity.relay_target import relay_target
 from mcp_proxy_conformance.fidelity.stages import RELAYED, given_at
 from mcp_proxy_conformance.fidelity.way_back import called, connected
-from mcp_proxy_conformance.targets.relay import relay_target
 from mcp_proxy_conformance.upstream.authority import Authority
 from mcp_proxy_conformance.upstream.relayed import Refusing
 from mcp_proxy_conformance.upstream.talk import Talk

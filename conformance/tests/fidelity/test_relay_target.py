@@ -6,8 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from mcp_proxy_conformance.fidelity.relay_target import (
+    Reached,
+    RelayFacts,
+    command_line,
+    relay_target,
+)
 from mcp_proxy_conformance.targets.description import BadTarget, describe
-from mcp_proxy_conformance.targets.relay import Reached, RelayFacts, command_line, relay_target
 
 
 def test_placeholders_become_words_and_texts() -> None:

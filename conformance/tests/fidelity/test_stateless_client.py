@@ -10,7 +10,7 @@ import pytest
 from mcp_proxy_conformance.fidelity.offers import STATELESS
 from mcp_proxy_conformance.fidelity.stages import given_at
 from mcp_proxy_conformance.fidelity.stateless_client import StatelessClient, meta
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.upstream.hub import Upstreams
 from mcp_proxy_conformance.upstream.relayed import RelayedServer
 from mcp_proxy_conformance.upstream.relayed_stateless import CLOSED, relayed_server

@@ -18,8 +18,8 @@ from page_runs import DEVIATION, STALE, WAIVED
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.report import FORMATS
+from mcp_proxy_conformance.discovery.targets import kinds
 from mcp_proxy_conformance.report import junit, markdown, sarif
-from mcp_proxy_conformance.targets import kinds
 from mcp_proxy_conformance.targets.target_lines import Written, written
 
 REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"

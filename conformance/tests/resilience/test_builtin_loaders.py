@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from mcp_proxy_conformance.catalogue.specification import target_files
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.loader import LoaderProgram
+from mcp_proxy_conformance.resilience.loader_description import LoaderDescription
 from mcp_proxy_conformance.targets import environments
 from mcp_proxy_conformance.targets.description import Description, describe
 from mcp_proxy_conformance.targets.environments import NotInstalled, installed
@@ -152,9 +153,11 @@ def test_a_builtin_is_a_target_file_with_a_program_beside_it(name: str) -> None:
     assert (program.parent, program.is_file()) == (FILES[name].parent, True)
 
 
-def of_builtin(name: str) -> Description:
+def of_builtin(name: str) -> LoaderDescription:
     """Return the description of a builtin, which need not be installed."""
-    return describe(kind="loader", file=FILES[name], given={}, environment={})
+    described = describe(kind="loader", file=FILES[name], given={}, environment={})
+    assert isinstance(described, LoaderDescription)
+    return described
 
 
 def own_loader(requirement: str) -> Description:

@@ -15,8 +15,9 @@ from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.resilience.hello import ANSWER, introduced, read_hello
 from mcp_proxy_conformance.resilience.load_case import load_cases
-from mcp_proxy_conformance.targets.adapter import AdapterError
-from mcp_proxy_conformance.targets.description import BadTarget, Description
+from mcp_proxy_conformance.resilience.loader_description import LoaderDescription
+from mcp_proxy_conformance.targets.description import BadTarget
+from mcp_proxy_conformance.targets.target import AdapterError
 
 PLAIN = """
 import json, sys
@@ -78,7 +79,7 @@ def test_an_answer_declares_what_a_target_file_does() -> None:
 
     hello = read_hello(line(ok={"capabilities": ["retries"], **members, **titled}))
 
-    assert hello == Description(
+    assert hello == LoaderDescription(
         kind="loader",
         name="my loader",
         version="1.2",
@@ -156,9 +157,9 @@ def test_a_program_that_breaks_at_hello_is_reported(
     If the user declared its capabilities, that is a remark of one line instead.
     """
     command = (sys.executable, "-c", f"import sys, time; sys.stdin.readline(); {code}")
-    declared = Description(kind="loader", capabilities=("retries",))
+    declared = LoaderDescription(capabilities=("retries",))
 
-    alone = introduced(Description(kind="loader"), command, tmp_path / "a", 2.0)
+    alone = introduced(LoaderDescription(kind="loader"), command, tmp_path / "a", 2.0)
     known = introduced(declared, command, tmp_path / "b", 2.0)
 
     assert sentence in alone.broken
@@ -175,7 +176,7 @@ def test_what_the_user_declares_counts_and_a_contradiction_is_reported(tmp_path:
     """
     ok = {"capabilities": ["retries", "stdio"], "tool_prefix": "a_", "timeout_signatures": ["late"]}
     command = program(tmp_path, {"ok": ok})
-    declared = Description(kind="loader", capabilities=("retries",), tool_prefix="b_")
+    declared = LoaderDescription(capabilities=("retries",), tool_prefix="b_")
 
     known = introduced(declared, command, tmp_path / "log", 20.0)
 
@@ -192,7 +193,7 @@ def test_what_the_user_declares_counts_and_a_contradiction_is_reported(tmp_path:
 def test_the_order_of_capabilities_is_no_contradiction(tmp_path: Path) -> None:
     """The same capabilities in another order, in hello and by the user, make no remark."""
     command = program(tmp_path, {"ok": {"capabilities": ["stdio", "retries"]}})
-    declared = Description(kind="loader", capabilities=("retries", "stdio"))
+    declared = LoaderDescription(capabilities=("retries", "stdio"))
 
     assert introduced(declared, command, tmp_path / "log", 20.0).remarks == ()
 

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_proxy_conformance.resilience import loader as loader_module
 from mcp_proxy_conformance.resilience.loader import Loaded, LoaderProgram
-from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.wire.held_answers import Held
 
 REFERENCE = (sys.executable, "-m", "mcp_proxy_reference.load")

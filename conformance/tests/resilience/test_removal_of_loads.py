@@ -10,10 +10,10 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.resilience import loads
+from mcp_proxy_conformance.resilience.loader_description import OF_LOADERS
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
-from mcp_proxy_conformance.targets.description import OF_LOADERS
 from mcp_proxy_mutants.resilience.changed import ChangedLoad
 
 CLAUSES = [

@@ -19,7 +19,7 @@ from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loader_target import loader_target
 from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, WELL, Loads
 from mcp_proxy_conformance.resilience.walk import Reads
-from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_reference.load import loaded
 

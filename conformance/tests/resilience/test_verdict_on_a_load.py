@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.resilience.loader_description import OF_LOADERS
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
-from mcp_proxy_conformance.targets.description import OF_LOADERS
 from mcp_proxy_conformance.verdict.exposed_secret import shows
 from mcp_proxy_mutants.resilience.changed import ChangedLoad
 from mcp_proxy_mutants.resilience.mutants import load_mutants

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_conformance.report.reader import read_report
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.run.judgement import attempt, confirmed
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
-from mcp_proxy_conformance.targets.embedded import embedded
 from mcp_proxy_conformance.verdict.comparison import Comparison, of_sides, same
 from mcp_proxy_conformance.verdict.deviations.draft import broken
 from mcp_proxy_mutants.discovery.changed import Changed

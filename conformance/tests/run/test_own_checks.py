@@ -13,7 +13,7 @@ from pages import GITHUB, blocks
 
 from mcp_proxy_conformance import api as checking
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.discovery.targets.started import Started
 
 PLUGIN = ("-p", "mcp_proxy_conformance.plugin")
 EXAMPLE, GOLDEN = blocks("OWN_CHECKS.md", "python")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_proxy_conformance.run.judgement import IN_A_ROW, Ending, Timeouts, attempt
-from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
 

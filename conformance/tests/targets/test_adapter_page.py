@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES
-from mcp_proxy_conformance.targets.command import AdapterAnswer
+from mcp_proxy_conformance.discovery.targets.adapter import CAPABILITIES
+from mcp_proxy_conformance.discovery.targets.command import AdapterAnswer
 
 
 def test_every_line_of_the_page_keeps_to_the_schema_and_is_understood() -> None:

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.targets.effects import Act, Effects, Lag
+from mcp_proxy_conformance.discovery.targets.effects import Act, Effects, Lag
 
 WIPE, LIST = ToolKey("forge", "wipe"), ToolKey("forge", "list")
 ENFORCE_S = 5.0

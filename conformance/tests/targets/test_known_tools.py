@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.targets.known_tools import Known
+from mcp_proxy_conformance.discovery.targets.known_tools import Known
 
 WORLD = (
     ToolKey("forge", "drop"), ToolKey("forge-2", "drop"), ToolKey("barn", "drop"),

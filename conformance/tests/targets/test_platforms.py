@@ -13,9 +13,9 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.discovery.selftest.live_trial import started_with_locks
+from mcp_proxy_conformance.discovery.targets.kinds import target_of
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.targets.description import describe
-from mcp_proxy_conformance.targets.kinds import target_of
-from mcp_proxy_conformance.targets.started import Started
 
 CONSISTENT = f"consistent with {profile('discovery-live').name}"
 PROGRAM = Path(__file__).parents[1] / "without_posix.py"

@@ -12,10 +12,11 @@ import pytest
 from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.world import LockKind, Step, World, server, tool, world
-from mcp_proxy_conformance.targets import pool as pool_module
-from mcp_proxy_conformance.targets.adapter import AdapterError, Target, without_frames
-from mcp_proxy_conformance.targets.pool import EARLY_S, PACE_S, Pool, Ready, Wanted
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.discovery.targets import pool as pool_module
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.pool import EARLY_S, PACE_S, Pool, Ready, Wanted
+from mcp_proxy_conformance.targets.target import AdapterError, without_frames
+from mcp_proxy_conformance.targets.waits import poll
 
 LASTING = world(server("forge", tool("zorvik_list")))
 WORLD = structs.replace(LASTING, steps=(Step(lock="quarantine", server="forge"),))
@@ -72,7 +73,9 @@ def clocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clocked
 
     It is closed after the test.
     """
-    target = Target(kind="command", make=cast("Any", None), lasts_s=LASTS_S, fading=FADING, ahead=4)
+    target = ProxyTarget(
+        kind="command", make=cast("Any", None), lasts_s=LASTS_S, fading=FADING, ahead=4
+    )
     clocked_pool = Clocked(Pool(target, tmp_path, lambda _: None))
     monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: clocked_pool.now))
     monkeypatch.setattr(clocked_pool.pool, "_make", clocked_pool.make)

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from mcp_proxy_conformance.catalogue.world import server, tool, world
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.command import CommandAdapter
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.targets import state_folder
-from mcp_proxy_conformance.targets.adapter import AdapterError, Target
-from mcp_proxy_conformance.targets.command import CommandAdapter
-from mcp_proxy_conformance.targets.started import Started
 from mcp_proxy_conformance.targets.state_folder import in_memory, keep_logs, marks, remove, things
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
 
 DEEP = 3000
@@ -84,7 +85,7 @@ def test_nothing_is_started_where_a_link_leads(tmp_path: Path) -> None:
     """If the scratch folder is a symbolic link, Started raises AdapterError and creates nothing."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "scratch").symlink_to(tmp_path / "elsewhere")
-    target = Target(kind="command", make=lambda: CommandAdapter(["true"]))
+    target = ProxyTarget(kind="command", make=lambda: CommandAdapter(["true"]))
 
     with pytest.raises(AdapterError, match="has become a symbolic link; remove it"):
         Started(target, world(server("forge", tool("add"))), tmp_path / "scratch")

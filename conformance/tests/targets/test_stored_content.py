@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_proxy_conformance.targets.stored_content import changed, spelled, stored, traced
+from mcp_proxy_conformance.discovery.targets.stored_content import changed, spelled, stored, traced
 
 TEXT = "lurid amber"
 TRACES = {"query": spelled(TEXT)}

@@ -16,16 +16,16 @@ import pytest
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.catalogue.world import World, server, tool, world
+from mcp_proxy_conformance.discovery.targets.adapter import UpstreamAddress
+from mcp_proxy_conformance.discovery.targets.command import CommandAdapter
 from mcp_proxy_conformance.targets import process
-from mcp_proxy_conformance.targets.adapter import (
+from mcp_proxy_conformance.targets.line_program import WAITING_MOST
+from mcp_proxy_conformance.targets.target import (
     AdapterError,
     Refused,
     TargetNotStarted,
     Unsupported,
-    UpstreamAddress,
 )
-from mcp_proxy_conformance.targets.command import CommandAdapter
-from mcp_proxy_conformance.targets.line_program import WAITING_MOST
 
 WORLD = world(server("forge", tool("zorvik_list")), agents={"junior": ("forge",)})
 PLACES = {"forge": UpstreamAddress(url="http://127.0.0.1:1/mcp")}
@@ -202,7 +202,9 @@ def test_a_broken_start_is_reported_in_one_sentence(
     The message has less than 1000 characters; the program is ended.
     """
     late = "time.sleep" in answers[0]
-    monkeypatch.setattr("mcp_proxy_conformance.targets.command.START_S", 0.5 if late else 10.0)
+    monkeypatch.setattr(
+        "mcp_proxy_conformance.discovery.targets.command.START_S", 0.5 if late else 10.0
+    )
     adapter = saying(adapters, *answers)
 
     with pytest.raises(TargetNotStarted) as error:

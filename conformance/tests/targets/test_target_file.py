@@ -17,15 +17,17 @@ from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface, ToolTempl
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.discovery.answer import CAPABILITY
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES
+from mcp_proxy_conformance.discovery.targets.adapter import CAPABILITIES
+from mcp_proxy_conformance.discovery.targets.kinds import target_of
+from mcp_proxy_conformance.discovery.targets.proxy_description import ProxyDescription
+from mcp_proxy_conformance.resilience.loader_description import OF_LOADERS
 from mcp_proxy_conformance.targets.description import (
     FILE,
-    OF_LOADERS,
     BadTarget,
-    Description,
     describe,
+    kind_of,
+    kinds,
 )
-from mcp_proxy_conformance.targets.kinds import target_of
 
 CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
 
@@ -35,7 +37,7 @@ def described(
     text: str,
     options: dict[str, Any] | None = None,
     environment: dict[str, str] | None = None,
-) -> Description:
+) -> Any:
     """Write a target file of that text, and return its description.
 
     `options` and `environment` override members of the file.
@@ -66,7 +68,7 @@ def test_what_init_writes_is_valid_and_says_the_defaults(tmp_path: Path) -> None
         line.replace("# ", "", 1) if "_s = " in line else line for line in text.split("\n")
     ]
     seconds = {m: v for m, v in tomllib.loads("\n".join(uncommented)).items() if m.endswith("_s")}
-    own = target_of(Description(kind="command", command=("x",)))
+    own = target_of(ProxyDescription(kind="command", command=("x",)))
     assert described(tmp_path, text).surface == Surface()
     assert seconds == {name: getattr(own, name) for name in seconds} != {}
     assert (done.exit_code, again.exit_code) == (0, 2)
@@ -81,7 +83,9 @@ def test_the_schema_and_the_types_name_the_same_members() -> None:
     document = schema()
     surface = document["properties"]["surface"]["properties"]
 
-    assert set(document["properties"]) == set(Description.__struct_fields__)
+    described_as = {kind_of(kind) for kind in kinds()}
+    known = {name for each in described_as for name in each.__struct_fields__}
+    assert set(document["properties"]) == known
     assert set(surface) == set(Surface.__struct_fields__)
     assert set(document["$defs"]["template"]["properties"]) == set(ToolTemplate.__struct_fields__)
     assert set(document["properties"]["capabilities"]["items"]["enum"]) == {

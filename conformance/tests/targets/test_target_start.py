@@ -16,15 +16,16 @@ from click.testing import CliRunner
 
 from mcp_proxy_conformance.catalogue.world import Step, World, server, tool, world
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.targets import operator
-from mcp_proxy_conformance.targets.adapter import AdapterError, UpstreamPlace
-from mcp_proxy_conformance.targets.description import FILE, Description
-from mcp_proxy_conformance.targets.kinds import target_of
-from mcp_proxy_conformance.targets.launch import mcpproxy
-from mcp_proxy_conformance.targets.operator import OperatorAdapter
+from mcp_proxy_conformance.discovery.targets import operator
+from mcp_proxy_conformance.discovery.targets.kinds import target_of
+from mcp_proxy_conformance.discovery.targets.launch import mcpproxy
+from mcp_proxy_conformance.discovery.targets.operator import OperatorAdapter
+from mcp_proxy_conformance.discovery.targets.proxy_description import ProxyDescription
+from mcp_proxy_conformance.discovery.targets.rest import OperatorApi
+from mcp_proxy_conformance.discovery.targets.started import Started, declared_part
+from mcp_proxy_conformance.targets.description import FILE, UpstreamPlace
 from mcp_proxy_conformance.targets.process import free_port
-from mcp_proxy_conformance.targets.rest import OperatorApi
-from mcp_proxy_conformance.targets.started import Started, declared_part
+from mcp_proxy_conformance.targets.target import AdapterError
 
 CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
 
@@ -52,7 +53,7 @@ def test_a_proxy_that_does_not_come_up_or_stay_exits_with_3(
 
     It ends at its start, ends after 2 s, or is not ready in time.
     """
-    monkeypatch.setattr("mcp_proxy_conformance.targets.operator.START_S", 2.0)
+    monkeypatch.setattr("mcp_proxy_conformance.discovery.targets.operator.START_S", 2.0)
     binary = tmp_path / "proxy"
     binary.write_text(program, encoding="utf-8")
     binary.chmod(0o700)
@@ -176,7 +177,7 @@ def test_upstreams_are_where_the_file_says(
         def stop(self) -> None:
             """Do nothing, as nothing was started."""
 
-    target = target_of(Description(kind="command", command=("x",), upstreams=place))
+    target = target_of(ProxyDescription(kind="command", command=("x",), upstreams=place))
     quiet: Any = Listening
     (forge_server,) = world(server("forge", tool("zorvik_list"))).servers
     if place.transport == "http":
@@ -214,7 +215,7 @@ def test_a_target_that_is_closed_while_it_starts_is_ended(tmp_path: Path) -> Non
             Starting.running = False
 
     starting: Any = Starting
-    target = target_of(Description(kind="command", command=("x",)))
+    target = target_of(ProxyDescription(kind="command", command=("x",)))
     with pytest.raises(AdapterError, match="closed while it started"):
         Started(replace(target, make=starting), world(), tmp_path, register=opened.append)
 
@@ -279,7 +280,7 @@ def test_what_an_allow_list_leaves_out_is_denied_where_there_are_none(
     added = Step(add=tool("drop")[0], server="forge")
     given = world(server("forge", tool("list"), tool("wipe"), allow=("wipe",)))
     given = msgspec.structs.replace(given, steps=(added,))
-    target = replace(target_of(Description(kind="reference")), capabilities=frozenset(can))
+    target = replace(target_of(ProxyDescription(kind="reference")), capabilities=frozenset(can))
 
     (forge,) = declared_part(given, target).servers
 

@@ -13,10 +13,10 @@ from hand_written_reports import typed
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.discovery.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.report.document import plain
 from mcp_proxy_conformance.report.from_record import report_of
 from mcp_proxy_conformance.report.terminal import render
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.deviations.waivers import stray, waived, waivers
 from mcp_proxy_conformance.verdict.outcome import VIOLATED, Outcome

@@ -15,9 +15,9 @@ from msgspec import structs
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.cli.run_setup import softened
 from mcp_proxy_conformance.discovery.driven_proxy import StageRecord
+from mcp_proxy_conformance.discovery.targets.adapter import CAPABILITIES, Access
 from mcp_proxy_conformance.report.from_record import report_of
 from mcp_proxy_conformance.report.summary import last
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access
 from mcp_proxy_conformance.verdict.headline import outcome
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
 from mcp_proxy_conformance.verdict.result import Blame, ClauseVerdict, Result, Verdict, worst

@@ -17,8 +17,8 @@ from mcp_proxy_conformance.discovery.baseline.body import Body, Phase
 from mcp_proxy_conformance.discovery.baseline.manifest import Kind, Recording
 from mcp_proxy_conformance.discovery.calibration import Exact, volatile
 from mcp_proxy_conformance.discovery.requests import in_words
-from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_conformance.wire.reply import ToolReply
 
@@ -108,7 +108,7 @@ def requests() -> tuple[Mapping[str, Any], ...]:
     return (*PLAIN.requests, LISTING, *agents)
 
 
-def record(target: Target, scratch: Path, kind: Kind) -> Recording:
+def record(target: ProxyTarget, scratch: Path, kind: Kind) -> Recording:
     """Record a target's answers, from two fresh starts, to the frozen requests.
 
     They are asked before and after the locks; folders are made under `scratch`, and all is
@@ -220,6 +220,6 @@ def _ask(started: Started, request: Mapping[str, Any]) -> ToolReply:
     return started.client(agent).call_tool(names.discovery_tool, arguments)
 
 
-def _applies(request: Mapping[str, Any], target: Target) -> bool:
+def _applies(request: Mapping[str, Any], target: ProxyTarget) -> bool:
     """Whether the target can take the request: one of an agent needs the capability `agents`."""
     return "agent" not in request or "agents" in target.capabilities

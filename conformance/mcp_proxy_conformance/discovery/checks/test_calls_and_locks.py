@@ -7,7 +7,7 @@ from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.locked_entries import ask
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.targets.waits import poll
 
 HELD = world(
     server(

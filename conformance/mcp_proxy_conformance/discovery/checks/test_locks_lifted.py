@@ -23,7 +23,7 @@ from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.grounds import compare_places
 from mcp_proxy_conformance.discovery.locked_entries import places
 from mcp_proxy_conformance.discovery.oracle import UNLOCKED, allowed_statuses
-from mcp_proxy_conformance.targets.adapter import Refused
+from mcp_proxy_conformance.targets.target import Refused
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
 COMBOS = stage("combos")

@@ -11,7 +11,7 @@ from mcp_proxy_conformance.discovery.forms import unequal
 from mcp_proxy_conformance.discovery.oracle import cap
 from mcp_proxy_conformance.discovery.rejections import CONFIG_WORD, read_as
 from mcp_proxy_conformance.discovery.requests import in_words
-from mcp_proxy_conformance.targets.started import poll
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.verdict.comparison import Comparison, messages_read
 from mcp_proxy_conformance.verdict.result import NotApplicable
 

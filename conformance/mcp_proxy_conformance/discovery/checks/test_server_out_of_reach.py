@@ -27,7 +27,7 @@ from mcp_proxy_conformance.discovery.locked_entries import ask
 from mcp_proxy_conformance.discovery.oracle import ABSENT, allowed_statuses
 from mcp_proxy_conformance.discovery.rejections import has_sentence, texts_of_server
 from mcp_proxy_conformance.discovery.remediation import judge
-from mcp_proxy_conformance.targets.adapter import AdapterError, Refused, Unsupported
+from mcp_proxy_conformance.targets.target import AdapterError, Refused, Unsupported
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable

@@ -14,8 +14,8 @@ from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.offered import Opened, conversations, offered_anywhere
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.discovery.traces import SMITHY, kept_by_the_flag, operate, trial
-from mcp_proxy_conformance.targets.started import poll
 from mcp_proxy_conformance.targets.state_folder import marks, things
+from mcp_proxy_conformance.targets.waits import poll
 
 FORGE = world(
     server("forge", tool("zorvik_list"), tool("mobel_drop"), tool("tarnix_push", locked=CONFIG)),

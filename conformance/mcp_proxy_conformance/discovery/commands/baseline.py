@@ -29,10 +29,10 @@ from mcp_proxy_conformance.discovery.baseline.manifest import (
     write,
 )
 from mcp_proxy_conformance.discovery.baseline.recorder import PASSES, STAGE, TARGETS, record
-from mcp_proxy_conformance.targets.adapter import AdapterError
+from mcp_proxy_conformance.discovery.targets.kinds import target_of
 from mcp_proxy_conformance.targets.description import BadTarget, describe
 from mcp_proxy_conformance.targets.environments import installed
-from mcp_proxy_conformance.targets.kinds import target_of
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.outcome import (
     BROKEN,
     CONFORMANT,

@@ -31,10 +31,10 @@ from mcp_proxy_conformance.discovery.live.endpoint import (
 from mcp_proxy_conformance.discovery.live.plan import plan
 from mcp_proxy_conformance.discovery.profiles import LIVE
 from mcp_proxy_conformance.discovery.surface_names import cut
+from mcp_proxy_conformance.discovery.targets.kinds import knowledge_in
 from mcp_proxy_conformance.report.terminal import ending
 from mcp_proxy_conformance.run.invocation import prepare
 from mcp_proxy_conformance.targets.description import BadTarget
-from mcp_proxy_conformance.targets.kinds import knowledge_in
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 from mcp_proxy_conformance.verdict.redaction import Redactor, inert

@@ -20,6 +20,8 @@ from mcp_proxy_conformance.discovery.laws.smaller_plans import size, smaller
 from mcp_proxy_conformance.discovery.laws.tours import tours
 from mcp_proxy_conformance.discovery.laws.worlds import built, recipes
 from mcp_proxy_conformance.discovery.laws.written_case import in_words, shows, written
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.run.laws.engine import (
     CONFIRMED,
     FOLDER,
@@ -29,8 +31,7 @@ from mcp_proxy_conformance.run.laws.engine import (
     run_again,
 )
 from mcp_proxy_conformance.run.laws.generation import drawn
-from mcp_proxy_conformance.targets.adapter import AdapterError, Target
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.targets.target import AdapterError
 
 SHRINK_ALL_S = 20.0
 QUICK, SLOW = 6, 4
@@ -67,7 +68,7 @@ class GeneratedWorlds(Examples[Plan]):
     is_timed = False
     shrink_s = SHRINK_ALL_S
 
-    def __init__(self, target: Target, scratch: Path, out: Path, options: LawOptions) -> None:
+    def __init__(self, target: ProxyTarget, scratch: Path, out: Path, options: LawOptions) -> None:
         """Keep the settings, and make threads for `target.ahead` worlds at once.
 
         Start no target yet. Cases are written under `out`.

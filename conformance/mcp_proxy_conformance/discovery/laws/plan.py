@@ -20,7 +20,7 @@ from mcp_proxy_conformance.catalogue.world import (
     initial,
 )
 from mcp_proxy_conformance.discovery.laws.names import CANARIES, SERVERS, SHARED, WORDS
-from mcp_proxy_conformance.targets.adapter import LOCK_CAPABILITY
+from mcp_proxy_conformance.discovery.targets.adapter import LOCK_CAPABILITY
 
 States = dict[ToolKey, ToolState]
 APPROVABLE = (ToolState(), ToolState(approval="pending"), ToolState(approval="changed"))

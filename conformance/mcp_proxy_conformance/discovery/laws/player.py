@@ -23,8 +23,9 @@ from mcp_proxy_conformance.discovery.laws import scopes
 from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look
 from mcp_proxy_conformance.discovery.laws.plan import Plan
-from mcp_proxy_conformance.targets.adapter import Refused, Target, Unsupported
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.started import Started
+from mcp_proxy_conformance.targets.target import Refused, Unsupported
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, Misshapen, NotApplicable
 
 LAST = ("unknown",)
@@ -65,7 +66,7 @@ class PlayedWorld:
 
 
 def play(
-    target: Target,
+    target: ProxyTarget,
     plan: Plan,
     scratch: Path,
     laws: Collection[str] = (),

@@ -24,9 +24,10 @@ from mcp_proxy_conformance.discovery.oracle import (
     counted_as,
     is_withheld,
 )
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.discovery.views import looked_at
-from mcp_proxy_conformance.targets.adapter import AdapterError, Target
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.result import Inconclusive, Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
@@ -62,7 +63,7 @@ def written(plan: Plan, request: When, clauses: Collection[str], folder: Path) -
     return folder / f"{case.id}.json"
 
 
-def shows(path: Path, target: Target, scratch: Path) -> bool:
+def shows(path: Path, target: ProxyTarget, scratch: Path) -> bool:
     """Whether the written case fails on a fresh target, and again after the settle time.
 
     False if it cannot be judged; a misshapen answer that breaks a clause is a failure.

@@ -15,8 +15,8 @@ from urllib.parse import unquote, urlsplit
 from mcp_proxy_conformance.catalogue.bounded import read_toml
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Surface
 from mcp_proxy_conformance.catalogue.world import ToolKey
+from mcp_proxy_conformance.discovery.targets.kinds import knowledge_in
 from mcp_proxy_conformance.targets.description import BadTarget
-from mcp_proxy_conformance.targets.kinds import knowledge_in
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.wire.client import Wire
 from mcp_proxy_conformance.wire.connection import Dialing

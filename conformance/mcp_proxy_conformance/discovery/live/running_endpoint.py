@@ -22,10 +22,11 @@ from mcp_proxy_conformance.discovery.live.movements import movements
 from mcp_proxy_conformance.discovery.live.survey import await_tools, itinerary, survey, words_of
 from mcp_proxy_conformance.discovery.live.talk import Rejected, Talk, call
 from mcp_proxy_conformance.discovery.surface_names import FILE, GIVEN_FILE
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
-from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.targets.target_lines import written
 from mcp_proxy_conformance.verdict.outcome import (
     CONFORMANT,
@@ -42,7 +43,7 @@ PLACE = "endpoint"
 SHOWN = 8
 
 
-def live_target(endpoint: Endpoint) -> Target:
+def live_target(endpoint: Endpoint) -> ProxyTarget:
     """Return a Target that describes the endpoint for the report.
 
     Starting it raises AdapterError.
@@ -52,7 +53,7 @@ def live_target(endpoint: Endpoint) -> Target:
         """Raise AdapterError, as an endpoint cannot be started on a stage."""
         raise AdapterError(f"{endpoint.place} is an endpoint, which has no stages")
 
-    return Target(
+    return ProxyTarget(
         kind="endpoint",
         make=none,
         surface=endpoint.surface,

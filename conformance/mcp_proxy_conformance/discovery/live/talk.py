@@ -22,7 +22,7 @@ from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.words import is_of
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.discovery.structured import expect_agreement
-from mcp_proxy_conformance.targets.known_tools import Known
+from mcp_proxy_conformance.discovery.targets.known_tools import Known
 from mcp_proxy_conformance.targets.waits import Reply, during
 from mcp_proxy_conformance.verdict.exchanges import Exactly
 from mcp_proxy_conformance.verdict.result import Misshapen

@@ -8,25 +8,25 @@ from typing import Any
 
 import msgspec
 
-from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.targets.embedded import embedded
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 
 SETTLE_S = 0.1
 
 
-def reference() -> Target:
+def reference() -> ProxyTarget:
     """Return the unchanged reference as a target in this process."""
     from mcp_proxy_mutants.discovery.changed import Changed  # noqa: PLC0415
 
     return mutated(Changed(id="unchanged", text="The unchanged reference."))
 
 
-def mutated(changed: Any, baseline: Path | None = None) -> Target:
+def mutated(changed: Any, baseline: Path | None = None) -> ProxyTarget:
     """Return a changed reference, with the recording that its clauses ask for, if any does."""
     return embedded(changed, settle_s=SETTLE_S, baseline=baseline)
 
 
-def varied(changed: Any) -> Target:
+def varied(changed: Any) -> ProxyTarget:
     """Return a variant, with its own surface, pins and capabilities."""
     made = embedded(changed, settle_s=changed.settle_s)
     capabilities = made.capabilities.difference(changed.lacks)

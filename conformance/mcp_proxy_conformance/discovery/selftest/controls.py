@@ -17,11 +17,11 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.world import LockKind, World
+from mcp_proxy_conformance.discovery.targets.adapter import Access, ProxyTarget, UpstreamAddress
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
+from mcp_proxy_conformance.discovery.targets.kinds import operator_surface
 from mcp_proxy_conformance.selftest.control import Control, unobserved
 from mcp_proxy_conformance.selftest.trial import Verdicts
-from mcp_proxy_conformance.targets.adapter import Access, Target, UpstreamAddress
-from mcp_proxy_conformance.targets.embedded import embedded
-from mcp_proxy_conformance.targets.kinds import operator_surface
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 
 SETTLE_S, OWN = 0.1, "discovery"
@@ -188,10 +188,10 @@ def _http(body: bytes, media: str = "application/json") -> bytes:
     return head.encode() + body
 
 
-def _fake(make: Callable[[], Any]) -> Callable[[], Target]:
+def _fake(make: Callable[[], Any]) -> Callable[[], ProxyTarget]:
     """Return a function that makes a Target, with short waits; its adapter comes from `make()`."""
     surface = operator_surface()
-    return lambda: Target(
+    return lambda: ProxyTarget(
         kind="command", make=make, surface=surface, settle_s=SETTLE_S, ready_s=0.5, enforce_s=0.2
     )
 

@@ -15,10 +15,11 @@ from mcp_proxy_conformance.catalogue.world import Step, ToolKey, key, server, to
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.profiles import LIVE
 from mcp_proxy_conformance.discovery.requests import discover
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.run.invocation import invoke, prepare
 from mcp_proxy_conformance.run.request import RunRequest, Selection
-from mcp_proxy_conformance.targets.adapter import Target
-from mcp_proxy_conformance.targets.started import Started, poll
+from mcp_proxy_conformance.targets.waits import poll
 
 BULK = ("alder", "birch", "cedar", "hazel", "larch", "maple", "rowan", "spruce", "thuja", "willow",
         "yew", "zelkova")  # fmt: skip
@@ -45,7 +46,7 @@ EXPECTED = {
 
 
 @contextmanager
-def started_with_locks(target: Target, scratch: Path) -> Iterator[Started]:
+def started_with_locks(target: ProxyTarget, scratch: Path) -> Iterator[Started]:
     """Start a target, lock tools of it by config and by user, yield it; end it after the block.
 
     If it declares approval, a tool waits for approval; if quarantine, a server is quarantined.
@@ -111,7 +112,7 @@ def tried_live(
     return document
 
 
-def _due(target: Target) -> set[ToolKey]:
+def _due(target: ProxyTarget) -> set[ToolKey]:
     """Return the tools of EXPECTED whose kind of lock the target declares."""
     lacks = {"approval": "pending_approval", "quarantine": "server_quarantined"}
     gone = {status for word, status in lacks.items() if word not in target.capabilities}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.surface import STATUSES
@@ -16,9 +17,9 @@ from mcp_proxy_conformance.discovery.selftest.recordings import with_recordings
 from mcp_proxy_conformance.discovery.selftest.removal import REMOVALS
 from mcp_proxy_conformance.discovery.selftest.rewriting_server import rewriting
 from mcp_proxy_conformance.discovery.selftest.wire import WIRE_FAULTS
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
 from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.selftest.proof import Proof
-from mcp_proxy_conformance.targets.adapter import Target
 
 UNCHANGED = WireFault(id="unchanged", text="The unchanged target.", breaks=())
 
@@ -51,7 +52,7 @@ def proof() -> Proof:
 
 def _in_front(fault: WireFault) -> Trial:
     """Return the trial of a mutant of the wire, before the reference or a user's target."""
-    before: Callable[[Target], Target] = partial(rewriting, fault=fault)
+    before: Callable[[Any], ProxyTarget] = partial(rewriting, fault=fault)
     return Trial(kind="wire", changed=fault, make=lambda: before(reference()), before=before,
                  profile=_judging(fault.breaks[0]), clauses=fault.breaks)  # fmt: skip
 

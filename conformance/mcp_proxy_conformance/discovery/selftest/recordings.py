@@ -12,10 +12,10 @@ from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.discovery.baseline.manifest import Kind, write
 from mcp_proxy_conformance.discovery.baseline.recorder import record
 from mcp_proxy_conformance.discovery.selftest.changed import SETTLE_S, mutated
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_conformance.selftest.forked_jobs import forked
 from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.selftest.unchanged_target import NotTried
-from mcp_proxy_conformance.targets.embedded import embedded
 
 CHANGED = "SUITE.changed"
 """The clause that compares with a build that has the feature."""

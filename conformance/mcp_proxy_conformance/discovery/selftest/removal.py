@@ -11,10 +11,15 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
 from mcp_proxy_conformance.catalogue.world import LockKind, World
+from mcp_proxy_conformance.discovery.targets.adapter import (
+    CAPABILITIES,
+    Access,
+    ProxyTarget,
+    UpstreamAddress,
+)
+from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_conformance.selftest.control import Control, unobserved
 from mcp_proxy_conformance.selftest.trial import Verdicts
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Access, Target, UpstreamAddress
-from mcp_proxy_conformance.targets.embedded import embedded
 
 SETTLE_S, ENFORCE_S = 0.1, 0.2
 OF_DISCOVERY = [
@@ -92,7 +97,7 @@ def same(world: World) -> World:
 
 def target(
     kinds: Iterable[str] = (), world: Callable[[World], World] = same, **change: Any
-) -> Target:
+) -> ProxyTarget:
     """Return a reference with a changed policy that ignores locks of `kinds`, in another world.
 
     `world` maps a check's world to the one that the reference is started in; the suite goes on to
@@ -114,7 +119,7 @@ LOCKED = ids(
     "FR-007", "FR-008", "FR-009", "FR-010", "FR-011", "SC-0", "FR-002.no-section",
     "FR-002.no-locked", "FR-001.default-off", "FR-001.server-off",
 )  # fmt: skip
-REMOVED: dict[str, tuple[Callable[[], Target], frozenset[str]]] = {
+REMOVED: dict[str, tuple[Callable[[], ProxyTarget], frozenset[str]]] = {
     "config locks": (
         lambda: target(("config",), open_lists),
         ids("FR-001.reveals-config", "FR-008.config", "SC-003", "FR-004.config", "FR-006.cap")

@@ -17,14 +17,19 @@ from mcp_proxy_conformance.catalogue.surface import Surface
 from mcp_proxy_conformance.catalogue.world import LockKind, World
 from mcp_proxy_conformance.discovery.selftest.exchange import Json, WireExchange, WireFault, dump
 from mcp_proxy_conformance.discovery.selftest.rewritten_body import events_rewritten, rewritten
-from mcp_proxy_conformance.targets.adapter import Access, Adapter, Target, UpstreamAddress
+from mcp_proxy_conformance.discovery.targets.adapter import (
+    Access,
+    Adapter,
+    ProxyTarget,
+    UpstreamAddress,
+)
 
 __all__ = ["RewritingAdapter", "WireExchange", "WireFault", "rewriting"]
 
 KEPT = ("content-type", "mcp-session-id", "www-authenticate", "location")
 
 
-def rewriting(target: Target, *, fault: WireFault) -> Target:
+def rewriting(target: ProxyTarget, *, fault: WireFault) -> ProxyTarget:
     """Return a copy of the target, each of whose instances has the wire mutant in front."""
     return replace(target, make=lambda: RewritingAdapter(target.make(), fault, target.surface))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.specification import Command, Specification
 from mcp_proxy_conformance.run.subject import Probed, Subject
-from mcp_proxy_conformance.targets.adapter import Target
+from mcp_proxy_conformance.targets.target import Target
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -41,9 +41,9 @@ class Listed(Subject):
         return self.names
 
 
-def server(url: str) -> Any:
+def server(url: str) -> Server:
     """Return the server as a target, which nobody starts."""
-    return Server(kind="server", make=lambda: None, url=url, capabilities=frozenset())  # type: ignore[arg-type, return-value]
+    return Server(kind="server", url=url)
 
 
 def _proof() -> Any:

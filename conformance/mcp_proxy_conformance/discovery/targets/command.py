@@ -13,22 +13,23 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mcp_proxy_conformance.catalogue.world import LockKind, World
-from mcp_proxy_conformance.targets.adapter import (
-    Access,
+from mcp_proxy_conformance.discovery.targets.adapter import Access, UpstreamAddress
+from mcp_proxy_conformance.targets.line_program import (
+    QUOTED,
+    LineProgram,
+    ProgramEnded,
+    cut,
+    quoted,
+)
+from mcp_proxy_conformance.targets.target import (
     AdapterError,
     Refused,
     TargetNotStarted,
     Unsupported,
-    UpstreamAddress,
 )
-from mcp_proxy_conformance.targets.line_program import LineProgram, ProgramEnded
 from mcp_proxy_conformance.wire.client import Client
 from mcp_proxy_conformance.wire.http import check_header
 from mcp_proxy_conformance.wire.transcript import Transcript
-
-QUOTED = 300
-SECRET = ("headers", "agents", "env")
-"""Members of an answer that hold credentials."""
 
 
 class Stdio(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +70,7 @@ def fault_of(access: AdapterOk) -> str | None:
             Client(access.url, transcript=Transcript())  # it connects only when it is first used
             (urlsplit(access.url).hostname or "").encode("idna")
         except ValueError as error:
-            return f"the url {_cut(access.url)!r} ({_cut(error)}); give an http URL"
+            return f"the url {cut(access.url)!r} ({cut(error)}); give an http URL"
     sets = [("headers", access.headers or {})]
     sets += [(f"agents.{name}", headers) for name, headers in (access.agents or {}).items()]
     for place, headers in sets:
@@ -77,7 +78,7 @@ def fault_of(access: AdapterOk) -> str | None:
             try:
                 check_header(name, value)
             except ValueError as error:
-                return f"a header in {_cut(place)} that cannot be sent ({_cut(error)}); take it out"
+                return f"a header in {cut(place)} that cannot be sent ({cut(error)}); take it out"
     return _fault_of_stdio(access.stdio) if access.stdio is not None else None
 
 
@@ -92,7 +93,7 @@ def _fault_of_stdio(stdio: Stdio) -> str | None:
         return "a stdio.command with characters that no command line can have; take them out"
     for name, value in stdio.env.items():
         if not name or "=" in name or not _is_plain(name) or not _is_plain(value):
-            return f"in stdio.env the variable {_cut(name)!r}, which cannot be set; correct it"
+            return f"in stdio.env the variable {cut(name)!r}, which cannot be set; correct it"
     return None
 
 
@@ -102,42 +103,6 @@ def _is_plain(word: str) -> bool:
         return b"\0" not in os.fsencode(word)
     except UnicodeEncodeError:
         return False
-
-
-def quoted(line: bytes) -> str:
-    """Return an adapter's line for an error message, as a repr: cut at 300 characters.
-
-    Of a JSON object or list the credentials are redacted.
-    """
-    text = line.decode("utf-8", "replace").rstrip("\r\n")
-    try:
-        parsed = json.loads(text)
-        if isinstance(parsed, dict | list):
-            text = json.dumps(_redacted(parsed), ensure_ascii=False, separators=(",", ":"))
-    except (ValueError, RecursionError):
-        pass
-    return repr(_cut(text))
-
-
-def _cut(value: object) -> str:
-    """Return the value as text, cut after 300 characters."""
-    text = str(value)
-    return text if len(text) <= QUOTED else text[:QUOTED] + "…"
-
-
-def _redacted(value: Any, *, secret: bool = False) -> Any:
-    """Return the JSON value; values in `headers`, `agents` and `env`, at any depth, are redacted.
-
-    A null is kept. `secret`: the value is itself within such a member.
-    """
-    if isinstance(value, dict):
-        return {
-            name: _redacted(member, secret=secret or name in SECRET)
-            for name, member in value.items()
-        }
-    if isinstance(value, list):
-        return [_redacted(member, secret=secret) for member in value]
-    return "(redacted)" if secret and value is not None else value
 
 
 START_S, ANSWER_S, END_S = 60.0, 30.0, 5.0

@@ -12,17 +12,17 @@ from typing import Any
 import msgspec
 
 from mcp_proxy_conformance.catalogue.surface import Surface, ToolTemplate
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Target
-from mcp_proxy_conformance.targets.command import CommandAdapter
-from mcp_proxy_conformance.targets.description import (
+from mcp_proxy_conformance.discovery.targets.adapter import CAPABILITIES, ProxyTarget
+from mcp_proxy_conformance.discovery.targets.command import CommandAdapter
+from mcp_proxy_conformance.discovery.targets.launch import REFERENCE, mcpproxy
+from mcp_proxy_conformance.discovery.targets.operator import OperatorAdapter
+from mcp_proxy_conformance.discovery.targets.proxy_description import (
     LEAST,
-    BadTarget,
-    Description,
+    ProxyDescription,
     describe_surface,
 )
-from mcp_proxy_conformance.targets.launch import REFERENCE, mcpproxy
-from mcp_proxy_conformance.targets.operator import OperatorAdapter
-from mcp_proxy_conformance.targets.warm_host import WarmHost
+from mcp_proxy_conformance.discovery.targets.warm_host import WarmHost
+from mcp_proxy_conformance.targets.description import BadTarget, Description
 
 DIRECT = ToolTemplate(tool="{server}__{tool}", arguments="{arguments:object}", endpoint="/mcp/all")
 CODE = ToolTemplate(
@@ -34,14 +34,15 @@ UNSEEN = frozenset({"inspect", "counter", "indeterminate"})
 """Capabilities for which the real Go proxy has no surface."""
 
 
-def target_of(described: Description) -> Target:
+def target_of(described: Description) -> ProxyTarget:
     """Return the Target of a description, which may override the members of its kind.
 
     Without the capability `direct_endpoints` it has only the first endpoint and call of its
-    surface. Raises BadTarget for a loader or a missing program.
+    surface. Raises BadTarget for what is no proxy, or a missing program.
     """
-    if described.kind == "loader":
-        raise BadTarget("only `run loader` judges a target of kind 'loader'; use that command")
+    if not isinstance(described, ProxyDescription):
+        kind = described.kind
+        raise BadTarget(f"only `run {kind}` judges a target of kind {kind!r}; use that command")
     if described.kind == "mcpproxy":
         target = _mcpproxy(described.binary)
     else:
@@ -95,7 +96,7 @@ def knowledge_in(file: Path | None) -> Knowledge:
     )
 
 
-def _pins(described: Description) -> dict[str, frozenset[str]]:
+def _pins(described: ProxyDescription) -> dict[str, frozenset[str]]:
     pinned = {text for texts in described.pins.values() for text in texts}
     return {
         text: frozenset(status for status, texts in described.pins.items() if text in texts)
@@ -103,7 +104,7 @@ def _pins(described: Description) -> dict[str, frozenset[str]]:
     }
 
 
-def _narrowed(target: Target) -> Target:
+def _narrowed(target: ProxyTarget) -> ProxyTarget:
     if "direct_endpoints" in target.capabilities:
         return target
     surface = target.surface
@@ -113,9 +114,9 @@ def _narrowed(target: Target) -> Target:
     return replace(target, surface=first)
 
 
-def _reference() -> Target:
+def _reference() -> ProxyTarget:
     host = WarmHost(REFERENCE.host) if REFERENCE.host else None
-    return Target(
+    return ProxyTarget(
         kind="reference",
         make=partial(OperatorAdapter, REFERENCE, host),
         close=host.close if host else lambda: None,
@@ -126,13 +127,13 @@ def _reference() -> Target:
     )
 
 
-def _mcpproxy(path: str) -> Target:
+def _mcpproxy(path: str) -> ProxyTarget:
     binary = shutil.which(path)
     if binary is None:
         what = "is not executable" if Path(path).exists() else "does not exist"
         raise BadTarget(f"the binary {path} {what}; give the path of the program")
     surface = operator_surface()
-    return Target(
+    return ProxyTarget(
         kind="mcpproxy",
         make=partial(OperatorAdapter, mcpproxy(str(Path(binary).absolute()))),
         surface=msgspec.structs.replace(
@@ -150,8 +151,8 @@ def _mcpproxy(path: str) -> Target:
     )
 
 
-def _command(command: tuple[str, ...]) -> Target:
-    return Target(
+def _command(command: tuple[str, ...]) -> ProxyTarget:
+    return ProxyTarget(
         kind="command",
         make=partial(CommandAdapter, command),
         command=command,

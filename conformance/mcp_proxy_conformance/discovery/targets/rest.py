@@ -7,7 +7,7 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from mcp_proxy_conformance.targets.adapter import AdapterError, Refused
+from mcp_proxy_conformance.targets.target import AdapterError, Refused
 
 TIMEOUT_S, READY_S = 10.0, 2.0
 """Seconds that an answer may take; whether the program is ready is asked again."""

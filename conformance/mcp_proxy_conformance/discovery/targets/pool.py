@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.targets.adapter import AdapterError, Target, without_frames
-from mcp_proxy_conformance.targets.started import Started
+from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
+from mcp_proxy_conformance.discovery.targets.started import Started
+from mcp_proxy_conformance.targets.target import AdapterError, without_frames
 from mcp_proxy_conformance.targets.waits import Arrival, Setup, during
 
 GET_S, EVERY_S = 120.0, 0.5
@@ -70,7 +71,7 @@ class Pool(Generic[P]):
 
     def __init__(
         self,
-        target: Target,
+        target: ProxyTarget,
         scratch: Path,
         prepare: Callable[[Started], P],
         *,

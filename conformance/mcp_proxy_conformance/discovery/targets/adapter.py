@@ -1,19 +1,18 @@
-"""Protocol of adapters, which start and lock a target; their errors; Target, and Access to it."""
+"""Protocol of adapters, which start and lock a proxy; the proxy as a target, and Access to it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
-
-import msgspec
+from typing import Protocol
 
 from mcp_proxy_conformance.catalogue.surface import Surface
 from mcp_proxy_conformance.catalogue.world import LockKind, World
-from mcp_proxy_conformance.targets.effects import Lag
-from mcp_proxy_conformance.targets.target_lines import Written
+from mcp_proxy_conformance.discovery.targets.effects import Lag
+from mcp_proxy_conformance.targets.description import UpstreamPlace
+from mcp_proxy_conformance.targets.target import Target
 
 CAPABILITIES = frozenset(
     {
@@ -23,6 +22,7 @@ CAPABILITIES = frozenset(
     }
 )  # fmt: skip
 
+SOAK_S = 1.5
 LOCK_CAPABILITY: Mapping[LockKind, str] = {
     "config": "config",
     "user": "user",
@@ -31,37 +31,6 @@ LOCK_CAPABILITY: Mapping[LockKind, str] = {
     "server": "server_off",
 }
 """The capability that a target must declare for a lock of that kind."""
-
-E = TypeVar("E", bound=BaseException)
-
-
-class AdapterError(Exception):
-    """The adapter or the target broke, which says nothing about any clause."""
-
-
-class TargetNotStarted(AdapterError):
-    """The target did not start or did not stay up; the message ends with the tail of its log."""
-
-
-def without_frames(error: E) -> E:
-    """Return the error itself, stripped of its traceback, context and cause.
-
-    These keep answers in memory.
-    """
-    error.__traceback__ = error.__context__ = error.__cause__ = None
-    return error
-
-
-class Refused(Exception):
-    """The target or its operator legally refused the operation: the check is not applicable."""
-
-
-class NotDeclared(Refused):
-    """The target does not declare a capability that the operation needs."""
-
-
-class Unsupported(Exception):
-    """The adapter does not implement that optional operation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,18 +54,6 @@ class UpstreamAddress:
 
     url: str | None = None
     command: tuple[str, ...] | None = None
-
-
-class UpstreamPlace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the suite's upstream servers listen (`bind`), and their host as the target sees it.
-
-    With transport `stdio` the target gets a command line for each server instead of a URL; with
-    `http` it never gets one, for targets that cannot start programs of the suite's host.
-    """
-
-    bind: str = "127.0.0.1"
-    host: str | None = None
-    transport: Literal["by stage", "stdio", "http"] = "by stage"
 
 
 class Adapter(Protocol):
@@ -168,46 +125,35 @@ class Adapter(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """A kind of implementation under test, and how to make an adapter for one instance of it.
+class ProxyTarget(Target):
+    """A kind of proxy under test, and how to make an adapter for one instance of it.
 
     Seconds: `settle_s` until answers must show a lock that is enforced, `enforce_s` until a lock
     must be enforced, `ready_s` until the tools of a fresh target must be callable and listed.
     `pins` are exact remediation and rejection texts and the statuses each is declared to convey.
     A process is used until it is `lasts_s` old, then replaced; one that checks share only if its
     world has a lock of a kind in `fading`, unless that is None. `ahead` targets are started before
-    they are needed. `command` is the command line that starts it, if any. `soak_s` is how long
-    stages are kept running for FR-001.endures, `baseline` the folder of a recording for
-    SC-001.baseline and related clauses. `file` is the target file. Without a `name` or `version` of
-    its own, a target has those that its handshake gives. `may_lie_in_memory`: its folder need not
-    be on a disk. `lag` is that of its operations, as seen so far in this process. `examples` is how
-    many a trial of it generates.
+    they are needed. `soak_s` is how long stages are kept running for FR-001.endures, `baseline` the
+    folder of a recording for SC-001.baseline and related clauses. `may_lie_in_memory`: its folder
+    need not be on a disk. `lag` is that of its operations, as seen so far in this process.
     """
 
-    kind: str
     make: Callable[[], Adapter]
     surface: Surface = field(default_factory=Surface)
     capabilities: frozenset[str] = CAPABILITIES
     settle_s: float = 1.0
     ready_s: float = 15.0
     enforce_s: float = 5.0
-    name: str = ""
-    version: str = ""
-    close: Callable[[], None] = lambda: None
     pins: Mapping[str, frozenset[str]] = field(default_factory=dict)
     upstreams: UpstreamPlace = field(default_factory=UpstreamPlace)
     lasts_s: float = math.inf
     fading: frozenset[LockKind] | None = None
     soak_s: float = 0.0
     baseline: Path | None = None
-    file: Written | None = None
     ahead: int = 2
     may_lie_in_memory: bool = False
-    command: tuple[str, ...] = ()
     lag: Lag = field(default_factory=Lag)
-    examples: int = 0
 
-    @property
-    def declared(self) -> Mapping[str, Any]:
-        """Declarations that are taken on the word of its target file, by member."""
-        return {}
+    def hurried(self) -> ProxyTarget:
+        """Return it with one target started ahead and soaks of 1.5 s."""
+        return replace(self, ahead=1, soak_s=SOAK_S)

@@ -17,11 +17,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from mcp_proxy_conformance.targets.adapter import CAPABILITIES, Target, TargetNotStarted
-from mcp_proxy_conformance.targets.kinds import operator_surface
-from mcp_proxy_conformance.targets.launch import REFERENCE
-from mcp_proxy_conformance.targets.operator import OperatorAdapter
+from mcp_proxy_conformance.discovery.targets.adapter import CAPABILITIES, ProxyTarget
+from mcp_proxy_conformance.discovery.targets.kinds import operator_surface
+from mcp_proxy_conformance.discovery.targets.launch import REFERENCE
+from mcp_proxy_conformance.discovery.targets.operator import OperatorAdapter
 from mcp_proxy_conformance.targets.process import Process
+from mcp_proxy_conformance.targets.target import TargetNotStarted
 
 START_S, END_S = 10.0, 5.0
 READY_S = 6.0
@@ -140,7 +141,7 @@ class EmbeddedHost:
             self._loop.close()
 
 
-def embedded(changed: ChangedProxy, **members: Any) -> Target:
+def embedded(changed: ChangedProxy, **members: Any) -> ProxyTarget:
     """Return a target of kind `reference`; its proxies run in this process, changed by `changed`.
 
     Their event loop runs from now until the target's `close`. `members` override those of Target.
@@ -149,7 +150,7 @@ def embedded(changed: ChangedProxy, **members: Any) -> Target:
     host = EmbeddedHost(changed)
     command = (sys.executable, "-m", "mcp_proxy_mutants.over_stdio", changed.id)
     launch = replace(REFERENCE, command=command, serves_stdio=changed.over_stdio, host=())
-    return Target(
+    return ProxyTarget(
         kind="reference",
         make=partial(OperatorAdapter, launch, host),
         close=host.close,

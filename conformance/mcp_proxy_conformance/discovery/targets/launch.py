@@ -81,7 +81,7 @@ REFERENCE = Launch(
     has_counter=True,
     breakable_store="proxy.db",
     serves_stdio=True,
-    host=(sys.executable, "-m", "mcp_proxy_conformance.targets.warm_host_program")
+    host=(sys.executable, "-m", "mcp_proxy_conformance.discovery.targets.warm_host_program")
     if hasattr(os, "fork")
     else (),
 )

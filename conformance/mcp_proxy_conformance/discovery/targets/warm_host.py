@@ -8,8 +8,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mcp_proxy_conformance.targets.adapter import TargetNotStarted
 from mcp_proxy_conformance.targets.process import Process, expect_groups, output_beside
+from mcp_proxy_conformance.targets.target import TargetNotStarted
 
 
 class WarmHost:

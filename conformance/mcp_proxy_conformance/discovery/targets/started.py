@@ -9,26 +9,22 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urljoin
 
 import msgspec
 
 from mcp_proxy_conformance.catalogue.world import LockKind, Server, Step, Tool, ToolKey, World
-from mcp_proxy_conformance.targets.adapter import (
+from mcp_proxy_conformance.discovery.targets.adapter import (
     LOCK_CAPABILITY,
     Access,
-    AdapterError,
-    NotDeclared,
-    Refused,
-    Target,
-    Unsupported,
+    ProxyTarget,
     UpstreamAddress,
 )
-from mcp_proxy_conformance.targets.effects import Act, Effects
-from mcp_proxy_conformance.targets.known_tools import Known
+from mcp_proxy_conformance.discovery.targets.effects import Act, Effects
+from mcp_proxy_conformance.discovery.targets.known_tools import Known
 from mcp_proxy_conformance.targets.state_folder import in_memory, keep_logs, remove
-from mcp_proxy_conformance.targets.waits import Wait, during
+from mcp_proxy_conformance.targets.target import AdapterError, NotDeclared, Refused, Unsupported
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.redaction import Redactor
@@ -41,7 +37,7 @@ from mcp_proxy_conformance.wire.stdio import StdioClient
 from mcp_proxy_conformance.wire.transcript import Transcript
 
 
-def declared_part(world: World, target: Target) -> World:
+def declared_part(world: World, target: ProxyTarget) -> World:
     """Return the world without deny lists and agents, each if the target does not declare it.
 
     Where allow lists are not declared, what one leaves out is denied instead. The servers have the
@@ -70,36 +66,8 @@ def _with_deny_list(server: Server, world: World) -> Server:
     return msgspec.structs.replace(server, allow=None, deny=denied)
 
 
-T = TypeVar("T")
-EVERY_S, RARELY_S, PART = 0.02, 0.25, 8
-"""The least and most seconds between observations; between, it is this part of the time waited."""
 MOST_FINDINGS = 500
 """Breaches of schemas that are kept until a check takes them."""
-
-
-def poll(observe: Callable[[], T], until: Callable[[T], bool], within_s: float) -> T:
-    """Observe until the predicate holds or the time is up; return the last value.
-
-    It observes at least once: every 20 ms at first, then after each eighth of the time waited, at
-    least four times a second.
-    """
-    began = time.monotonic()
-    while True:
-        observation = observe()
-        waited = time.monotonic() - began
-        if until(observation) or waited >= within_s:
-            return observation
-        del observation  # it may be large
-        time.sleep(min(RARELY_S, max(EVERY_S, waited / PART), within_s - waited))
-
-
-def awaited(wait: Wait, observe: Callable[[], T], until: Callable[[T], bool]) -> T:
-    """Observe until the predicate holds or `wait.within_s` is up; return the last value.
-
-    The wait is registered meanwhile, for whoever shows what a run waits for.
-    """
-    with during(wait):
-        return poll(observe, until, wait.within_s)
 
 
 class Started:
@@ -114,7 +82,7 @@ class Started:
 
     def __init__(
         self,
-        target: Target,
+        target: ProxyTarget,
         world: World,
         scratch: Path,
         *,

@@ -13,17 +13,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mcp_proxy_conformance.catalogue.world import LockKind, Server, World
-from mcp_proxy_conformance.targets.adapter import (
-    Access,
+from mcp_proxy_conformance.discovery.targets.adapter import Access, UpstreamAddress
+from mcp_proxy_conformance.discovery.targets.launch import GENERAL, QUIET, Launch
+from mcp_proxy_conformance.discovery.targets.rest import OperatorApi
+from mcp_proxy_conformance.targets.process import Process, Spawned, free_port
+from mcp_proxy_conformance.targets.target import (
     AdapterError,
     Refused,
     TargetNotStarted,
     Unsupported,
-    UpstreamAddress,
 )
-from mcp_proxy_conformance.targets.launch import GENERAL, QUIET, Launch
-from mcp_proxy_conformance.targets.process import Process, Spawned, free_port
-from mcp_proxy_conformance.targets.rest import OperatorApi
 
 Lists = dict[str, tuple[frozenset[str], frozenset[str] | None]]
 

@@ -11,8 +11,9 @@ from typing import Any, Literal
 import msgspec
 
 from mcp_proxy_conformance.catalogue.case_file import CitingCase
-from mcp_proxy_conformance.targets.adapter import AdapterError, Target
+from mcp_proxy_conformance.targets.description import UpstreamPlace
 from mcp_proxy_conformance.targets.process import free_port
+from mcp_proxy_conformance.targets.target import Target
 
 PORT, UPSTREAM, UPSTREAM_URL = "{port}", "{upstream}", "{upstream_url}"
 UPSTREAM_TOKEN = "{upstream_token}"  # noqa: S105 - a placeholder
@@ -93,11 +94,13 @@ class RelayFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class RelayTarget(Target):
     """A relay as a target: a command line, with placeholders, that starts it in front of a server.
 
-    `facts` are its declarations; `examples` and `seed` are those of generated values; `cases`
-    are the only ones to run, if any.
+    `facts` are its declarations, `ready_s` the seconds until it serves; `examples` and `seed` are
+    those of generated values; `cases` are the only ones to run, if any.
     """
 
     facts: RelayFacts = field(default_factory=RelayFacts)
+    ready_s: float = READY_S
+    upstreams: UpstreamPlace = field(default_factory=UpstreamPlace)
     examples: int = EXAMPLES
     seed: int = 0
     cases: tuple[CitingCase, ...] = ()
@@ -145,18 +148,10 @@ def relay_target(
     The bundled relay has the tokens of two clients. `members` replace members of RelayTarget, such
     as `ready_s`.
     """
-
-    def none() -> Any:
-        """Raise AdapterError: a relay has no stages, and is started by other means."""
-        raise AdapterError("a relay has no stages")
-
     declared = facts or RelayFacts()
     if not command:
         declared = msgspec.structs.replace(declared, clients=OWN_CLIENTS)
-    return RelayTarget(
-        kind="relay", make=none, command=tuple(command) or OWN_RELAY, capabilities=frozenset(),
-        facts=declared, **({"ready_s": READY_S} | members),
-    )  # fmt: skip
+    return RelayTarget(kind="relay", command=tuple(command) or OWN_RELAY, facts=declared, **members)
 
 
 def command_line(target: RelayTarget, first: Reached, second: Reached | None = None) -> CommandLine:

@@ -1,0 +1,1 @@
+"""Proxies as targets: adapters, and one that is started in its world."""
