@@ -6,11 +6,11 @@ import gc
 import os
 import signal
 from collections.abc import Generator, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import hypothesis
+import needs
 import pytest
 from browser import Looking, browser
 from proof_parts import PART, of_other_parts
@@ -25,7 +25,7 @@ TOO_SLOW = hypothesis.HealthCheck.too_slow
 hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[TOO_SLOW])
 hypothesis.settings.load_profile("untimed")
 
-pytest_plugins = ["recordings"] if find_spec("mcp_proxy_conformance.discovery") else []
+pytest_plugins = ["recordings"] if "discovery" in needs.INSTALLED else []
 collect_ignore = ["run/stranger"]
 """A distribution of somebody else, whose checks are no tests of ours."""
 
@@ -39,9 +39,20 @@ def pytest_report_to_serializable() -> Generator[None, Any, Any]:
     return encodable((yield))
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out a file of tests that needs a specification that is not installed."""
+    if collection_path.suffix == ".py" and needs.of_file(collection_path) - needs.INSTALLED:
+        return True
+    return None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of other parts of the proof, if the environment names a part."""
-    others = of_other_parts(items, os.environ.get(PART))
+    """Leave out what needs a specification that is not there, and other parts of the proof.
+
+    The environment may name a part.
+    """
+    others = [item for item in items if needs.is_left_out(item)]
+    others += of_other_parts(items, os.environ.get(PART))
     config.hook.pytest_deselected(items=others)
     items[:] = [item for item in items if item not in others]
 

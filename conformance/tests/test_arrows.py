@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import needs
 import pytest
 
 import mcp_proxy_conformance
@@ -127,6 +128,7 @@ def test_no_arrow_points_upwards() -> None:
     )
 
 
+@needs.every
 def test_the_page_names_what_is_there() -> None:
     """Every module and folder that .github/ARCHITECTURE.md names exists.
 
@@ -161,6 +163,7 @@ IN_FULL = {
 """The packages of ours that each package may import, directly or not."""
 
 
+@needs.every
 @pytest.mark.parametrize("package", IN_FULL)
 def test_the_reference_knows_nothing_of_who_changes_and_who_judges_it(package: str) -> None:
     """The reference imports no other package of ours, the mutants only it and themselves."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import needs
 import pytest
 
 from mcp_proxy_conformance import api, plugin
@@ -29,6 +30,7 @@ from mcp_proxy_conformance.report.document import FORMAT
 from mcp_proxy_conformance.resilience.load_case import load_cases
 from mcp_proxy_conformance.verdict import outcome
 
+pytestmark = [needs.discovery, needs.fidelity, needs.resilience]
 PINNED = Path(__file__).with_name("pinned.json")
 MEANT = "if that is meant, change conformance/tests/pinned.json"
 GROWS = ".schema.json"

@@ -246,7 +246,8 @@ def _readable(complaint: str, kind: type[Description]) -> str:
     names = _fields_at(path, kind)
     owners = [name for name in kinds() if unknown in kind_of(name).__struct_fields__]
     if owners and not path:
-        return f"{unknown} is for targets of kind {' or '.join(owners)}; take it out"
+        theirs = " or ".join(owners)
+        return f"{unknown} is for targets of kind {theirs}; name that kind, or take it out"
     near = get_close_matches(unknown, names, 1)
     repair = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
     return f"unknown member {'.'.join(filter(None, (path, unknown)))!r}; {repair}"

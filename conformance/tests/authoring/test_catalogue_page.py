@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import needs
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -23,7 +24,14 @@ from mcp_proxy_conformance.selftest.shipped import shipped
 DATA = shipped()
 PAGE = page(DATA)
 RENDERER = MarkdownIt("commonmark").enable("table")
-SEVERAL = ["", "FR-006", "FR-006.cap", "US1-1", "DM.contract-types", "T1"]
+SEVERAL = [
+    "",
+    "FR-006",
+    "FR-006.cap",
+    "US1-1",
+    "DM.contract-types",
+    pytest.param("T1", marks=needs.resilience),
+]
 
 
 def explain(*arguments: str) -> tuple[int, str]:
@@ -105,6 +113,7 @@ def test_a_clause_is_listed_with_all_that_proves_it() -> None:
         assert words in text
 
 
+@needs.resilience
 def test_a_profile_leaves_out_what_it_does_not_judge() -> None:
     """The page of a profile has a section on each clause of the profile, and on no other clause."""
     basic = profile("resilience-basic")
@@ -126,6 +135,7 @@ def test_the_same_data_make_the_same_bytes(tmp_path: Path) -> None:
     assert (written, out.read_text(encoding="utf-8")) == ((0, ""), PAGE)
 
 
+@needs.every
 def test_the_table_of_sentences_is_what_the_command_prints() -> None:
     """`explain sentences` prints the page SENTENCES.md as it is stored."""
     shown = (GITHUB / "SENTENCES.md").read_text(encoding="utf-8")

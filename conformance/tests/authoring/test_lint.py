@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 from sound_case import LOAD, SOUND, lint_output, shipped_json
 
@@ -72,6 +73,7 @@ def test_the_case_of_the_guide_for_authors_has_no_fault(tmp_path: Path) -> None:
 STATUS = "discovery/remediation.json#remediation-both"
 
 
+@needs.resilience
 @pytest.mark.parametrize(
     ("name", "bend", "sentence"),
     [

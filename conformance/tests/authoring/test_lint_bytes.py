@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import needs
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from sound_case import LOAD, SOUND, shipped_json
 from mcp_proxy_conformance.authoring.linter import lint
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
+pytestmark = [needs.discovery, needs.resilience]
 SEEDS = [*(json.dumps(data).encode() for data in (SOUND, shipped_json(LOAD))), *(
     (fixtures_dir() / name).read_bytes() for name in (
         "discovery/stages/scope.json", "resilience/page.json", "discovery/frozen.toml",

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import needs
 import pytest
 from click.testing import CliRunner
 
@@ -131,6 +132,7 @@ def test_a_run_by_an_old_version_has_its_clauses_only(
     assert "no version '9' of discovery; known: discovery@1" in done.output
 
 
+@needs.every
 def test_the_list_of_changes_names_every_version_with_its_size() -> None:
     """CHANGELOG.md lists each version of a profile with its number of clauses.
 

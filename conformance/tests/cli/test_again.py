@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import needs
 import pytest
 from click.testing import CliRunner
 from hand_written_reports import ONE, typed
@@ -55,6 +56,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
     return commands
 
 
+@needs.resilience
 @pytest.mark.parametrize(
     ("given", "line"),
     [
@@ -106,6 +108,7 @@ def test_what_is_no_check_is_seen_again_by_any_run(tmp_path: Path, monkeypatch: 
     assert lines == ["mcp-proxy-conformance run command --settle 1.0 -- a"]
 
 
+@needs.resilience
 @pytest.mark.parametrize(
     "given",
     [

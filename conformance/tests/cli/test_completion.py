@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import needs
 import pytest
 from click.testing import CliRunner
 
@@ -49,6 +50,7 @@ def in_shell(*command: str) -> str:
     return done.stdout
 
 
+@needs.resilience
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 @pytest.mark.parametrize(("words", "completed"), COMPLETED)
 def test_bash_completes(words: list[str], completed: set[str]) -> None:

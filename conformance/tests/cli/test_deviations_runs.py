@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 from click.testing import Result
 from faulty import with_faults
@@ -51,6 +52,7 @@ def last(done: Result) -> str:
     return done.stdout.splitlines()[-1]
 
 
+@needs.resilience
 def test_a_run_whose_only_failures_are_known_passes_and_is_not_called_conformant(
     broken: Any,
 ) -> None:

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import click
+import needs
 import pytest
 from click.testing import CliRunner
 
@@ -91,6 +92,7 @@ def test_the_examples_of_a_command_can_be_read(names: tuple[str, ...]) -> None:
             assert unknown(line) == []
 
 
+@needs.every
 @pytest.mark.parametrize("line", spans())
 def test_pages_name_only_what_there_is(line: str) -> None:
     """Each command line of ours in the pages is made of commands and options that exist."""
@@ -207,6 +209,7 @@ def test_the_version_is_that_of_the_suite_of_python_and_of_each_profile() -> Non
     assert "discovery@1" in lines[2].removeprefix("profiles: ").split(", ")
 
 
+@needs.every
 @pytest.mark.parametrize(
     ("words", "own"),
     [

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import jsonschema
+import needs
 import pytest
 from click.testing import CliRunner
 
@@ -45,6 +46,7 @@ def test_a_clause_is_listed_with_all_that_a_reader_of_reports_needs() -> None:
     assert {"discovery", "discovery-live"} >= set(cap["profiles"]) > set()
 
 
+@needs.every
 def test_cases_of_proxies_and_of_loaders_are_listed() -> None:
     """`list cases` has cases of each specification, whose name is their kind."""
     kinds = {row["id"]: row["kind"] for row in listed("cases")}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import needs
 import pytest
 from canaries import leaked_in
 
@@ -55,6 +56,7 @@ def test_secrets_of_an_adapter_are_written_nowhere(how: str, tmp_path: Path) -> 
     assert logs
 
 
+@needs.resilience
 @pytest.mark.parametrize(
     ("how", "comes_to"),
     [

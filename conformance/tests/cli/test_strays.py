@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import needs
 import pytest
 
 LEAVES = """
@@ -20,6 +21,7 @@ print("no answer", flush=True)
 """
 
 
+@needs.resilience
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of orphans")
 @pytest.mark.parametrize("kind", ["command", "loader"])
 def test_nobody_is_left_who_left_the_group(kind: str, tmp_path: Path) -> None:

@@ -87,7 +87,10 @@ def test_a_relay_of_two_upstreams_has_a_command_line_of_its_own() -> None:
             'kind = "relay"\ncommand = ["relay", "{upstream}"]\n[relay]\ntransport = "sse"',
             "serves at a port",
         ),
-        ('kind = "command"\ncommand = ["p"]\n[relay]\nprefix = "x_"', "relay is for relays only"),
+        (
+            'kind = "command"\ncommand = ["p"]\n[relay]\nprefix = "x_"',
+            "relay is for targets of kind relay; name that kind",
+        ),
         ('kind = "relay"\n[relay]\nprefixes = "x_"', "did you mean 'prefix'"),
     ],
 )

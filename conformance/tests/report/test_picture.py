@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import needs
 import pytest
 from hand_written_reports import BAD, CLEAN, Json, clause, report, result, typed
 
@@ -181,6 +182,7 @@ def test_what_is_about_no_lock_stands_beside_the_grid() -> None:
     assert shown.rows == ()
 
 
+@needs.resilience
 def test_a_server_counts_in_the_row_of_its_behaviour() -> None:
     """A finding about a server that answers 503 fails in the row `server-error` only."""
     about = {"name": "alpha", "state": ["status 503 at tools/list"]}

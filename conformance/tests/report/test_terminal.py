@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import needs
 import pytest
 from hand_written_endings import ENDINGS, FORTY, LENGTHY, OPEN, SEVERAL, TIMED
 from hand_written_reports import BAD, HOSTILE, ONE, TOO_MANY, report, result, typed
@@ -41,6 +42,7 @@ def text(report: dict[str, Any], detail: Detail = "usual", *, colour: bool = Fal
     return render(typed(report | timing), PATH, detail=detail, colour=colour)
 
 
+@needs.resilience
 @pytest.mark.parametrize("name", ENDINGS)
 def test_the_text_of_a_report_is_as_pinned(name: str, snapshot: SnapshotAssertion) -> None:
     """The usual output of each hand-written ending is the text in the snapshot."""

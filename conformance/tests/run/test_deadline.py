@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import needs
 import pytest
 from click.testing import CliRunner
 
@@ -19,6 +20,7 @@ ENDING_S = 20.0
 """Seconds that a step already begun may take to end."""
 
 
+@needs.resilience
 # An interruption while a file is opened leaves that file to the collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from typing import Any
 
 import jsonschema
 import living_processes
+import needs
 import pytest
 from click.testing import CliRunner
 from xdist.remote import Producer
@@ -283,6 +284,7 @@ def test_a_relay_is_judged_in_three_processes_as_in_one(tmp_path: Path) -> None:
     assert runs[0][0] == 0
 
 
+@needs.resilience
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

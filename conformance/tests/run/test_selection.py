@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 from click.testing import CliRunner, Result
 
@@ -40,6 +41,7 @@ def test_a_requirement_is_all_of_its_clauses() -> None:
         catalogue().meant("FR-06")
 
 
+@needs.resilience
 @pytest.mark.proof
 def test_only_what_is_asked_for_is_judged(tmp_path: Path) -> None:
     """A run with --only a requirement, and --only a clause, judges these alone: partial, exit 0.
@@ -78,6 +80,7 @@ def test_what_nobody_asked_for_is_left_out(tmp_path: Path) -> None:
     assert "1 inconclusive" not in done.stdout
 
 
+@needs.resilience
 def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
     """With --only a broken clause the run is violated, exit 1, and says how to reproduce it.
 
@@ -95,6 +98,7 @@ def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
     assert f"--check '{DECLARED}'" in done.stdout
 
 
+@needs.resilience
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -134,6 +138,7 @@ def test_counts_of_locks_that_no_capability_lays_do_not_apply(tmp_path: Path) ->
     assert {result["verdict"] for result in report["results"]} == {"not_applicable"}
 
 
+@needs.resilience
 def test_checks_and_cases_can_be_named_together(tmp_path: Path) -> None:
     """With --check twice, a case and a check with its case, exactly these two cases are run."""
     names = ["denied-forbidden", DECLARED]
@@ -146,6 +151,7 @@ def test_checks_and_cases_can_be_named_together(tmp_path: Path) -> None:
     }
 
 
+@needs.resilience
 @pytest.mark.proof(parts=6)
 def test_a_run_can_end_at_its_first_failure(tmp_path: Path) -> None:
     """With --fail-fast a run ends at its first failure, exit 1; later checks are not run.

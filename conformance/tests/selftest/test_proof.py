@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import needs
 import pytest
 
 from mcp_proxy_conformance.selftest.shipped import (
@@ -80,6 +81,7 @@ def test_no_interpretation_can_be_lost_or_renamed(interpretation: Any) -> None:
     assert any("another-name" in gap.fault for gap in other)
 
 
+@needs.resilience
 def test_a_profile_lists_no_interpretation_that_it_does_not_need() -> None:
     """A profile that lists an interpretation which none of its clauses needs has a gap."""
     basic = next(

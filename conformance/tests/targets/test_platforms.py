@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import needs
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import profile
@@ -75,6 +76,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]
     return results
 
 
+@needs.resilience
 @pytest.mark.parametrize("line", COMMANDS)
 def test_what_cannot_work_says_what_does(line: str, ended: dict[str, tuple[int, str]]) -> None:
     """Without POSIX, `list`, `explain` and `init` work.
@@ -103,6 +105,7 @@ def test_a_running_endpoint_is_judged(started: Started, tmp_path: Path) -> None:
     assert [clause for clause in report["clauses"] if clause["verdict"] in ("fail", "error")] == []
 
 
+@needs.resilience
 @pytest.mark.parametrize("encoding", ["cp1252", "cp437", "ascii"])
 def test_an_encoding_without_a_letter_ends_nothing(encoding: str, tmp_path: Path) -> None:
     """If the output's encoding lacks characters, `explain` still prints, and exits with 0."""

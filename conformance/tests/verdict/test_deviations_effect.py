@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema
 import msgspec
+import needs
 import pytest
 from hand_written_reports import typed
 
@@ -85,6 +86,7 @@ FAILS = result("fail")
 BOTH = result("fail", "ROB.flag", "ROB.query")
 
 
+@needs.resilience
 @pytest.mark.parametrize(
     ("judged", "ids", "verdict"),
     [

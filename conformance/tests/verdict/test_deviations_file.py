@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -176,6 +177,7 @@ def test_an_id_that_names_nothing_that_counts_is_reported_with_the_nearest(
     assert command("deviations", "check", str(KNOWN)).exit_code == 5
 
 
+@needs.resilience
 @pytest.mark.parametrize(
     "wanted",
     [

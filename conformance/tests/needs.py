@@ -1,0 +1,37 @@
+"""The specifications that a test of a room needs: in a tree without one of them it is left out.
+
+`@needs.discovery` marks a test, or a parameter of it; `pytestmark = needs.discovery` a file. A file
+that imports a specification needs no mark, nor does one that lies in its folder.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mcp_proxy_conformance.catalogue.specification import specifications
+
+NAMES = ("discovery", "fidelity", "resilience")
+INSTALLED = {each.name for each in specifications()}
+NEED = re.compile(
+    rf"^(?:from mcp_proxy_\w+\.|pytestmark = .*\bneeds\.)({'|'.join(NAMES)})\b", re.MULTILINE
+)
+HELPER = re.compile(r"^(?:from|import) (\w+)", re.MULTILINE)
+HERE = Path(__file__).parent
+discovery, fidelity, resilience = map(pytest.mark.needs, NAMES)
+every = pytest.mark.needs(*NAMES)
+
+
+def is_left_out(item: pytest.Item) -> bool:
+    """Whether a test needs a specification that is not installed."""
+    return not INSTALLED.issuperset(name for m in item.iter_markers("needs") for name in m.args)
+
+
+def of_file(file: Path) -> set[str]:
+    """Return the specifications that a file of tests needs, or one of this folder in its place."""
+    text = file.read_text(encoding="utf-8")
+    helpers = [HERE / f"{name}.py" for name in HELPER.findall(text)]
+    read = [of_file(helper) for helper in helpers if helper.is_file() and helper != file]
+    return set(NEED.findall(text)).union(*read)
