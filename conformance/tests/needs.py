@@ -15,9 +15,9 @@ from mcp_proxy_conformance.catalogue.specification import specifications
 
 NAMES = ("discovery", "fidelity", "resilience")
 INSTALLED = {each.name for each in specifications()}
-NEED = re.compile(
-    rf"^(?:from mcp_proxy_\w+\.|pytestmark = .*\bneeds\.)({'|'.join(NAMES)})\b", re.MULTILINE
-)
+ANY = "|".join(NAMES)
+IMPORT = re.compile(rf"^from mcp_proxy_\w+\.({ANY})\b", re.MULTILINE)
+MARKS = re.compile("^pytestmark = .*", re.MULTILINE)
 HELPER = re.compile(r"^(?:from|import) (\w+)", re.MULTILINE)
 HERE = Path(__file__).parent
 discovery, fidelity, resilience = map(pytest.mark.needs, NAMES)
@@ -34,4 +34,5 @@ def of_file(file: Path) -> set[str]:
     text = file.read_text(encoding="utf-8")
     helpers = [HERE / f"{name}.py" for name in HELPER.findall(text)]
     read = [of_file(helper) for helper in helpers if helper.is_file() and helper != file]
-    return set(NEED.findall(text)).union(*read)
+    marked = re.findall(rf"needs\.({ANY})\b", "".join(MARKS.findall(text)))
+    return {*IMPORT.findall(text), *marked}.union(*read)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import needs
 
+pytestmark = needs.discovery
 ROOT = Path(__file__).parents[2]
 CEILINGS = Path(__file__).with_name("weight.toml")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

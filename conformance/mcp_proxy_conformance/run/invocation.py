@@ -119,6 +119,6 @@ def collect(folders: Sequence[Path]) -> None:
     A KeyboardInterrupt that came meanwhile is raised; any other failure of the collection is
     ignored.
     """
-    words = [*map(str, folders), "--collect-only", *ALONE, *SILENT]
-    if pytest.main(words) == pytest.ExitCode.INTERRUPTED:  # pytest keeps what was raised
+    words = ["--collect-only", "--continue-on-collection-errors", *ALONE, *SILENT]
+    if pytest.main([*words, *map(str, folders)]) == pytest.ExitCode.INTERRUPTED:  # pytest keeps it
         raise KeyboardInterrupt

@@ -21,6 +21,7 @@ from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.report.markup import prose
 from mcp_proxy_conformance.selftest.shipped import shipped
 
+pytestmark = needs.discovery
 DATA = shipped()
 PAGE = page(DATA)
 RENDERER = MarkdownIt("commonmark").enable("table")

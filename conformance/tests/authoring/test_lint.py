@@ -14,6 +14,7 @@ from sound_case import LOAD, SOUND, lint_output, shipped_json
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
+pytestmark = needs.discovery
 Bend = Callable[[dict[str, Any]], object]
 
 

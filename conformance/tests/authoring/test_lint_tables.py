@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import needs
 import pytest
 from sound_case import lint_output
 
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 
+pytestmark = needs.discovery
 LISTING = (
     "list it in one, and in discovery-live if an endpoint that is only read can show it;"
     " or say why it is `untested`"

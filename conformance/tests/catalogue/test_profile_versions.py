@@ -21,6 +21,7 @@ from mcp_proxy_conformance.catalogue.specification import data_files, judging, s
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.report.reader import read_report
 
+pytestmark = needs.discovery
 CHECK = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
 LATER = "ROB.tools~text"
 

@@ -17,6 +17,7 @@ from mcp_proxy_conformance.cli.again import command_line
 from mcp_proxy_conformance.report.phrases import again
 from mcp_proxy_conformance.verdict.redaction import Redactor
 
+pytestmark = needs.discovery
 NAME = "test_x[it's a case]"
 AGAIN = "--check 'test_x[it'\"'\"'s a case]'"
 

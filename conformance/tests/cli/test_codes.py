@@ -12,11 +12,13 @@ import time
 from pathlib import Path
 
 import jsonschema
+import needs
 import pytest
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli.groups import CLOSED
 
+pytestmark = needs.discovery
 PROGRAM = (sys.executable, "-m", "mcp_proxy_conformance")
 RUN = ("run", "reference", "--check", "test_any_text_can_be_a_query")
 WAYS = {

@@ -50,6 +50,7 @@ def in_shell(*command: str) -> str:
     return done.stdout
 
 
+@needs.discovery
 @needs.resilience
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 @pytest.mark.parametrize(("words", "completed"), COMPLETED)

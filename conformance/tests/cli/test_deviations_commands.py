@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 from hand_written_reports import BAD, CLEAN, HOSTILE, ONE, report, result, typed
 from known_failures import command, write
@@ -31,6 +32,7 @@ def written(document: dict[str, Any]) -> str:
     return "report.json"
 
 
+@needs.discovery
 def test_a_file_is_begun_from_a_report_and_refused_until_it_is_filled_in() -> None:
     """`deviations init` writes an entry for each failed clause, with the failure as a comment.
 
@@ -123,6 +125,7 @@ def test_what_a_target_said_stays_a_comment() -> None:
     ] * 2
 
 
+@needs.discovery
 def test_a_sound_file_is_counted() -> None:
     """`deviations check` of a valid file exits with 0.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import needs
 import pytest
 from action_runner import parsed
 from click.testing import CliRunner, Result
@@ -165,6 +166,7 @@ def gated(out: Path, **environment: str) -> Result:
     return CliRunner().invoke(main, ["gate"], env={**named, f"{PREFIX}OUT": str(out)})
 
 
+@needs.discovery
 def test_an_empty_variable_is_no_input(tmp_path: Path) -> None:
     """`gate` with every input empty but target and options judges the reference, exit 0.
 

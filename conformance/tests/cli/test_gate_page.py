@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 import yaml
 from action_runner import TOP, action
@@ -171,6 +172,7 @@ def boxes_work() -> bool:
     return done.returncode == 0
 
 
+@needs.discovery
 @pytest.mark.skipif(not boxes_work(), reason="no network namespaces can be made here")
 def test_a_target_in_a_network_of_its_own_is_judged(tmp_path: Path) -> None:
     """A target in a network of its own, reached over its mapped port, passes the one check.

@@ -99,6 +99,7 @@ def test_pages_name_only_what_there_is(line: str) -> None:
     assert unknown(line) == []
 
 
+@needs.discovery
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_option_in_a_page_exists(page: Path) -> None:
     """Each long option in a page's inline code belongs to a command, or is in OTHERS."""
@@ -200,6 +201,7 @@ print(*sorted({HEAVY!r} & set(sys.modules)), *ours)
     assert done.stdout.split() == imported
 
 
+@needs.discovery
 def test_the_version_is_that_of_the_suite_of_python_and_of_each_profile() -> None:
     """`--version` prints three lines: the suite's version, Python's, the profiles with theirs."""
     lines = CliRunner().invoke(main, ["--version"]).output.splitlines()
@@ -209,6 +211,7 @@ def test_the_version_is_that_of_the_suite_of_python_and_of_each_profile() -> Non
     assert "discovery@1" in lines[2].removeprefix("profiles: ").split(", ")
 
 
+@needs.discovery
 @needs.every
 @pytest.mark.parametrize(
     ("words", "own"),

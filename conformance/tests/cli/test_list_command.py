@@ -14,6 +14,8 @@ from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.list import WHAT
 
+pytestmark = needs.discovery
+
 
 def listed(what: str) -> Any:
     """Return the rows that `list WHAT --json` prints, which must fit the schema."""

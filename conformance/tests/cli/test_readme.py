@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import needs
 import pytest
 
 ROOT = Path(__file__).parents[3]
@@ -22,6 +23,7 @@ def anchors(page: Path) -> set[str]:
     }
 
 
+@needs.discovery
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     """Each relative link of a page leads to a file that exists, and to a heading in it."""

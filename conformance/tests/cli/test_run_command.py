@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import needs
 import pytest
 from click.testing import CliRunner
 
@@ -16,6 +17,8 @@ from mcp_proxy_conformance.targets.process import Spawned
 from mcp_proxy_conformance.targets.state_folder import keep_logs
 from mcp_proxy_conformance.targets.target import TargetNotStarted
 from mcp_proxy_conformance.verdict.redaction import NOTHING_SECRET
+
+pytestmark = needs.discovery
 
 
 def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def ran(folder: Path, *words: str) -> tuple[int, dict[str, list[str]]]:
     return done.returncode, leaked_in(folder / "out", CANARIES, done.stdout, done.stderr)
 
 
+@needs.discovery
 @pytest.mark.parametrize(
     "how",
     ["error", "dies", *(pytest.param(h, marks=PROOF) for h in ("refused", "url", "line"))],

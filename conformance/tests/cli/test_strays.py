@@ -10,6 +10,7 @@ from pathlib import Path
 import needs
 import pytest
 
+pytestmark = needs.discovery
 LEAVES = """
 import os, sys, time
 if os.fork() == 0:

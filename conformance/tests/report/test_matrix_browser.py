@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import needs
 import pytest
 from browser import CONTRASTS, FOCUS, NARROW, TOO_WIDE, WIDE, Looking
 from hand_written_reports import BAD, CLEAN, HOSTILE, MANY, ONE, Json, several
@@ -85,6 +86,7 @@ def test_rows_that_are_the_same_can_be_left_out(script: bool, looking: Looking) 
     assert page.locator("section.clause:visible").count() == 1
 
 
+@needs.discovery
 def test_the_table_is_reached_and_scrolled_by_keys(looking: Looking) -> None:
     """From the area of pictures, four Tabs reach the checkbox, the table and two links.
 
@@ -118,6 +120,7 @@ def test_heads_stay_in_sight_while_the_table_moves(looking: Looking) -> None:
     assert head.evaluate("(one) => one.getBoundingClientRect().left") - left < 3
 
 
+@needs.discovery
 def test_a_cell_of_a_picture_leads_to_its_reason(looking: Looking) -> None:
     """The page has a picture of each of four reports; a cell leads to its reason in that report."""
     page = looking.at(side_by_side.html(several(SEVERAL)), viewport=WIDE)
@@ -129,6 +132,7 @@ def test_a_cell_of_a_picture_leads_to_its_reason(looking: Looking) -> None:
     expect(page.locator(".reason:target")).to_contain_text("2. command plain, wire handshake: fail")
 
 
+@needs.discovery
 def test_cells_that_differ_are_listed(looking: Looking) -> None:
     """The cells that differ are listed: one row, with the sign and word of each picture."""
     page = looking.at(side_by_side.html(several(SETS["two"])))

@@ -11,6 +11,7 @@ from mcp_proxy_conformance.report import drawing
 from mcp_proxy_conformance.report.colour import painted
 from mcp_proxy_conformance.report.picture import Picture, changes, picture
 
+pytestmark = needs.discovery
 USER = {"name": "forge:drop", "state": ["user"]}
 BOTH = {"name": "forge:drop", "state": ["config", "user"]}
 AFTER_RESTART = "test_a_user_disabled_tool_is_still_revealed_after_a_restart"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
+import needs
 import pytest
 from browser import BROWSER, CONTRASTS, FOCUS, NARROW, TOO_WIDE, WIDE, Looking, program
 from hand_written_reports import BAD, ONE, report, result, typed
@@ -82,6 +83,7 @@ def test_the_colours_are_those_that_the_reader_prefers(looking: Looking) -> None
     assert grounds == ["rgb(255, 255, 255)", "rgb(20, 24, 29)"]
 
 
+@needs.discovery
 def test_a_cell_of_the_picture_leads_to_its_result(looking: Looking) -> None:
     """A click on a failing cell leads to the failure behind it, and unfolds it.
 
@@ -130,6 +132,7 @@ def test_a_link_opens_what_is_folded(script: bool, looking: Looking) -> None:
     expect(advisory).to_be_visible()
 
 
+@needs.discovery
 def test_arrow_keys_move_between_the_cells_of_the_picture(looking: Looking) -> None:
     """One cell of the picture is reached by Tab; from it arrow keys move along rows and columns.
 
@@ -149,6 +152,7 @@ def test_arrow_keys_move_between_the_cells_of_the_picture(looking: Looking) -> N
     assert page.url.endswith("#clause-FR-010.inspect")
 
 
+@needs.discovery
 def test_the_search_leaves_the_clauses_that_have_its_words(looking: Looking) -> None:
     """A slash leads to the search, whose words leave only the clauses with all of them.
 
@@ -200,6 +204,7 @@ def test_clauses_are_filtered_by_verdict(script: bool, looking: Looking) -> None
     assert visible_clauses(page) == all_places
 
 
+@needs.discovery
 def test_all_is_reached_by_keys_in_the_order_of_the_page(looking: Looking) -> None:
     """In a narrow window, Tab reaches every stop in the order of the page, each with a ring."""
     page = looking.at(html.render(typed(ONE)), viewport=NARROW)

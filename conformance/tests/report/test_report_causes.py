@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import needs
 import pytest
 from action_runner import commands
 from hand_written_endings import result_of
@@ -18,6 +19,7 @@ from mcp_proxy_conformance.report import github, junit, markdown, sarif
 from mcp_proxy_conformance.report.terminal import render
 from mcp_proxy_conformance.verdict.deviations.draft import begun, broken
 
+pytestmark = needs.discovery
 PATH = Path("out/report.json")
 LOCKED = [{"name": "forge:drop", "state": ["user"]}]
 ROOT, FURTHER = "FR-001.reveals-user", "FR-001.by-description"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import needs
 import pytest
 from action_runner import commands
 from hand_written_reports import (
@@ -29,6 +30,7 @@ STALE = {
 }  # fmt: skip
 
 
+@needs.discovery
 def test_a_broken_clause_is_an_error_with_its_sentence_and_both_sides() -> None:
     """A broken required clause is an `error` of the GitHub job, titled by the clause's id.
 

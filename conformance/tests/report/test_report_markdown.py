@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import needs
 from hand_written_reports import BAD, MANY, ONE, TOO_MANY, outside_code, typed
 
 from mcp_proxy_conformance.report import markdown
@@ -25,6 +26,7 @@ def test_markdown_tables_keep_their_columns() -> None:
     assert {len(re.sub(r"\\.", "", row).split("|")) for row in rows} == {5}
 
 
+@needs.discovery
 def test_markdown_shows_a_failure_with_both_sides_and_how_to_see_it_again() -> None:
     """In Markdown a failure has clause, sentence, both sides, and the command to reproduce it."""
     text = markdown.render(typed(ONE))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import needs
 import pytest
 from click.testing import CliRunner, Result
 from hand_written_reports import (
@@ -87,6 +88,7 @@ def test_a_cell_names_the_checks_that_are_not_settled() -> None:
     assert (len(row.cells[0].checks), row.cells[0].more) == (6, 84)
 
 
+@needs.discovery
 def test_markdown_is_a_table_and_its_reasons() -> None:
     """The Markdown of two compared reports is exactly this text.
 

@@ -8,12 +8,15 @@ import json
 from html import unescape
 from html.parser import HTMLParser
 
+import needs
 import pytest
 from hand_written_reports import BAD, ONE, REPORTS, finding, report, result, typed
 from page_runs import DEVIATION, LONG, PAGES, WAIVED, failing_report, message_of
 
 from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.report import html
+
+pytestmark = needs.discovery
 
 
 class Page(HTMLParser):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from xml.etree import ElementTree as ET
 
+import needs
 import pytest
 from hand_written_reports import BAD, MANY, ONE, REPORTS, Json, report, result, typed
 
@@ -140,6 +141,7 @@ def test_sarif_has_a_result_for_each_required_failure(name: str, many: int) -> N
     )
 
 
+@needs.discovery
 def test_sarif_rules_are_clauses_with_their_sentence_and_source() -> None:
     """A rule of SARIF has its clause's sentence and source.
 

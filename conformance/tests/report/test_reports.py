@@ -10,6 +10,7 @@ from pathlib import Path
 
 import jsonschema
 import msgspec
+import needs
 import pytest
 from click.testing import CliRunner, Result
 from hand_written_reports import CLEAN, HOSTILE, ONE, REPORTS, clause, report, result, typed
@@ -59,6 +60,7 @@ def test_the_reports_of_these_tests_are_valid(name: str) -> None:
     jsonschema.validate(REPORTS[name], schema, cls=jsonschema.Draft202012Validator)
 
 
+@needs.discovery
 @pytest.mark.parametrize("wanted", FORMATS)
 def test_a_real_run_is_rendered_again_with_the_same_bytes(
     wanted: str, real: Path, tmp_path: Path

@@ -42,6 +42,7 @@ def text(report: dict[str, Any], detail: Detail = "usual", *, colour: bool = Fal
     return render(typed(report | timing), PATH, detail=detail, colour=colour)
 
 
+@needs.discovery
 @needs.resilience
 @pytest.mark.parametrize("name", ENDINGS)
 def test_the_text_of_a_report_is_as_pinned(name: str, snapshot: SnapshotAssertion) -> None:
@@ -59,6 +60,7 @@ def test_the_whole_profile_is_run_without_the_case() -> None:
     assert "  run mcpproxy --seed 3" in lines[lines.index(f"{'next':12}# all of the profile") :]
 
 
+@needs.discovery
 @pytest.mark.parametrize("detail", ["quiet", "verbose"])
 @pytest.mark.parametrize("name", ["none", "forty", "open", "timed"])
 def test_less_and_more_of_a_report_is_as_pinned(
@@ -175,6 +177,7 @@ def test_control_characters_are_shown_as_escapes(raw: str, shown: str) -> None:
     assert inert(raw) == shown
 
 
+@needs.discovery
 def test_a_difference_names_its_path() -> None:
     """Two unequal objects make a line for each member that differs, with both values."""
     sides = ("==", {"a": {"b": 1, "c": "x y"}}, {"a": {"b": 2, "c": "x"}})

@@ -20,6 +20,7 @@ ENDING_S = 20.0
 """Seconds that a step already begun may take to end."""
 
 
+@needs.discovery
 @needs.resilience
 # An interruption while a file is opened leaves that file to the collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

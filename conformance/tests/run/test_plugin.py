@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import needs
+
+pytestmark = needs.discovery
 PYTEST = [sys.executable, "-m", "pytest", "-p", "mcp_proxy_conformance.plugin"]
 
 

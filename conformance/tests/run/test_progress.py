@@ -18,6 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import needs
 import pytest
 
 from mcp_proxy_conformance.run import progress as module
@@ -293,6 +294,7 @@ def test_the_time_left_rests_on_what_each_kind_of_check_took(
 RUN = "from mcp_proxy_conformance.__main__ import main; main()"
 
 
+@needs.discovery
 @pytest.mark.parametrize(
     "columns", [80, *(pytest.param(width, marks=pytest.mark.proof(parts=4)) for width in (60, 120))]
 )

@@ -30,6 +30,7 @@ def observed(report: dict[str, Any]) -> set[str]:
     return {clause["id"] for clause in report["clauses"] if clause["results"]}
 
 
+@needs.discovery
 def test_a_requirement_is_all_of_its_clauses() -> None:
     """`meant` of a requirement are all of its clauses, of a clause itself.
 
@@ -98,6 +99,7 @@ def test_a_part_that_is_broken_is_violated(tmp_path: Path) -> None:
     assert f"--check '{DECLARED}'" in done.stdout
 
 
+@needs.discovery
 @needs.resilience
 @pytest.mark.parametrize(
     ("words", "sentence"),
@@ -129,6 +131,7 @@ def test_a_choice_that_cannot_be_meant_is_refused(
     assert done.stderr.count("\n") == 1
 
 
+@needs.discovery
 def test_counts_of_locks_that_no_capability_lays_do_not_apply(tmp_path: Path) -> None:
     """A case of counts whose locks need `config` is not applicable without that capability."""
     case = "test_the_listing_counts_tools_by_reason[counts-five-hundred]"
@@ -172,6 +175,7 @@ def test_a_run_can_end_at_its_first_failure(tmp_path: Path) -> None:
     )
 
 
+@needs.discovery
 @pytest.mark.parametrize(("words", "heard"), [([], 1), (["--quiet"], 0), (["--verbose"], 1)])
 def test_progress_is_a_few_plain_lines_where_there_is_no_terminal(
     words: list[str], heard: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

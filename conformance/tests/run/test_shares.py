@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import execnet
+import needs
 import pytest
 from click.testing import CliRunner
 from hand_written_reports import CLEAN, ONE
@@ -126,6 +127,7 @@ def test_a_check_that_two_workers_ran_counts_once() -> None:
     assert [result.reason for result in run.results] == ["first"]
 
 
+@needs.discovery
 def test_credentials_of_every_worker_are_taken_out_of_every_message() -> None:
     """A credential of one worker's target is redacted in the messages of all workers."""
     run = RunState()
@@ -223,6 +225,7 @@ def test_what_are_no_parts_of_one_run_is_not_merged(
     assert (code, words in line) == (2, True)
 
 
+@needs.discovery
 def test_a_missing_part_is_named(tmp_path: Path) -> None:
     """`report merge` of part 1 of 2 alone is partial, exit 4, and names the missing part."""
     code, line = merge(tmp_path, PART)
@@ -258,6 +261,7 @@ def test_a_part_that_does_not_say_what_parts_say_is_refused(
     assert (code, words in line) == (2, True), line
 
 
+@needs.discovery
 @pytest.mark.parametrize("odd", ["soon", [1], -1, 1e300, None, {"crowd/7": "soon", "crowd": []}])
 def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
     """`report merge` of two parts with timing of any other form is incomplete, exit 4."""
@@ -268,6 +272,7 @@ def test_times_of_any_form_are_merged(odd: Any, tmp_path: Path) -> None:
     assert (code, line.startswith("incomplete: ")) == (4, True), line
 
 
+@needs.discovery
 def test_a_failure_of_merged_parts_is_seen_again_by_the_command_of_a_part(tmp_path: Path) -> None:
     """A merged report reproduces a failure by the first part's command with --check.
 
@@ -284,6 +289,7 @@ def test_a_failure_of_merged_parts_is_seen_again_by_the_command_of_a_part(tmp_pa
     assert f"Reproduce with: {line}\n" in output
 
 
+@needs.discovery
 def test_how_a_part_ended_is_how_the_run_did(tmp_path: Path) -> None:
     """`report merge` with an interrupted part exits with 130, with one with faults 70.
 

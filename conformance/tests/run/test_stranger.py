@@ -49,7 +49,7 @@ def run(tmp_path: Path, place: Path) -> Ran:
         ("list checks", "unique_names/checks/test_names.py::test_no_name_is_listed_twice"),
         ("list profiles", "names@1"),
         ("explain NAMES.unique", "mutant: thrice"),
-        ("run --help", "  server     Judge the names of tools."),
+        ("run --help", "Judge the names of tools."),
         ("lint", "findings: 0"),
     ],
 )

@@ -81,6 +81,7 @@ def test_no_interpretation_can_be_lost_or_renamed(interpretation: Any) -> None:
     assert any("another-name" in gap.fault for gap in other)
 
 
+@needs.discovery
 @needs.resilience
 def test_a_profile_lists_no_interpretation_that_it_does_not_need() -> None:
     """A profile that lists an interpretation which none of its clauses needs has a gap."""

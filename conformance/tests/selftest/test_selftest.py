@@ -93,6 +93,7 @@ def test_a_job_that_is_late_may_end_what_it_started(tmp_path: Path) -> None:
     assert (tmp_path / "late").read_text(encoding="utf-8") == "asked"
 
 
+@needs.discovery
 def test_it_prints_what_each_row_came_to(tmp_path: Path) -> None:
     """`selftest` on four ids exits with 0: two mutants are killed and two controls behave.
 

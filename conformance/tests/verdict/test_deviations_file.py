@@ -16,6 +16,7 @@ from mcp_proxy_conformance.verdict.deviations import deviation, reader
 from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations, Deviation, Fault
 from mcp_proxy_conformance.verdict.deviations.reader import read
 
+pytestmark = needs.discovery
 DAY = date(2026, 11, 22)
 KNOWN = Path("known.toml")
 CAP = """\
