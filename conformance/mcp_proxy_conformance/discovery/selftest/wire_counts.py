@@ -18,26 +18,6 @@ CALLABLE, CONFIG, USER = "callable", "disabled_by_config", "disabled_by_user"
 Block = dict[str, Json]
 
 
-def _zeros(_: WireExchange, block: Block) -> Block:
-    """Add a count of 0 for each of the six statuses that the block lacks."""
-    return dict.fromkeys(STATUSES, 0) | block
-
-
-def _one_zero(_: WireExchange, block: Block) -> Block:
-    """Add a count of 0 for user locks if the block has none."""
-    return {USER: 0} | block
-
-
-def _one_more(_: WireExchange, block: Block) -> Block:
-    """Count one callable tool too many."""
-    return block | {CALLABLE: block.get(CALLABLE, 0) + 1}
-
-
-def _all_callable(_: WireExchange, block: Block) -> Block:
-    """Count all tools as callable, the locked ones too; the counts of these stay."""
-    return block | {CALLABLE: sum(block.values())}
-
-
 def _twice(_: WireExchange, block: Block) -> Block:
     """Double every count but that of callable tools."""
     return {word: number * (1 if word == CALLABLE else 2) for word, number in block.items()}
@@ -207,13 +187,13 @@ def _remembering_calls(x: WireExchange) -> Json | None:
 
 FAULTS: tuple[WireFault, ...] = (
     wire("counts-zeros", "Reasons without tools are counted as 0.", "FR-010.zero-omitted",
-         document=counted(_zeros)),
+         document=counted(lambda _, block: dict.fromkeys(STATUSES, 0) | block)),
     wire("counts-zero", "One reason is listed even if its count is 0.", "FR-010.zero-omitted",
-         document=counted(_one_zero)),
+         document=counted(lambda _, block: {USER: 0} | block)),
     wire("counts-callable-off", "One callable tool too many is counted.", "FR-010.sum",
-         document=counted(_one_more)),
+         document=counted(lambda _, block: block | {CALLABLE: block.get(CALLABLE, 0) + 1})),
     wire("counts-all-callable", "Locked tools are counted as callable, too.", "FR-010.sum",
-         document=counted(_all_callable)),
+         document=counted(lambda _, block: block | {CALLABLE: sum(block.values())})),
     wire("counts-twice", "Locked tools are counted twice.", "FR-010.sum", document=counted(_twice)),
     _counted_as(CONFIG, USER),
     _counted_as(USER, CONFIG),

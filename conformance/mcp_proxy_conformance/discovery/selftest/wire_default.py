@@ -181,22 +181,6 @@ def _noteless(x: WireExchange, answer: Document) -> Document | None:
     return {name: value for name, value in answer.items() if name != note} if x.false else None
 
 
-def _false_as_true(x: WireExchange) -> Json | None:
-    """Answer a request with the flag false as if it were true.
-
-    None for other requests: the target answers.
-    """
-    return x.again(**{FLAG: True}) if x.false else None
-
-
-def _any_as_true(x: WireExchange) -> Json | None:
-    """Answer a request with the flag false or absent as if it were true.
-
-    None for other requests: the target answers.
-    """
-    return x.again(**{FLAG: True}) if x.usual else None
-
-
 FAULTS: tuple[WireFault, ...] = (
     wire("false-spaced", "With the flag false, the answer has one more space.",
          SAME, spelled=false(spaced)),
@@ -245,11 +229,11 @@ FAULTS: tuple[WireFault, ...] = (
     ),
     wire(
         "false-is-true", "The flag false is treated as true.", SAME, "FR-001.default-off",
-        instead=_false_as_true,
+        instead=lambda x: x.again(**{FLAG: True}) if x.false else None,
     ),
     wire(
         "always-true", "Locked tools are listed whether asked for or not.", "FR-001.default-off",
-        "FR-002.no-section", instead=_any_as_true,
+        "FR-002.no-section", instead=lambda x: x.again(**{FLAG: True}) if x.usual else None,
     ),
     wire(
         "empty-section", "Every default answer has an empty locked section.", "FR-002.no-section",

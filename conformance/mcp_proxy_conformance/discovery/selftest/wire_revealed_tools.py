@@ -164,11 +164,6 @@ def _default_counted(x: WireExchange) -> Json | None:
     return None
 
 
-def _holding_another_word(x: WireExchange, entry: Document) -> bool:
-    """Whether the name of a locked entry does not contain the exchange's query."""
-    return x.query not in entry["name"]
-
-
 FAULTS: tuple[WireFault, ...] = (
     wire("reveals-nothing", "The flag reveals nothing.", *REVEALS,
          document=dropped(lambda *_: True)),
@@ -200,7 +195,7 @@ FAULTS: tuple[WireFault, ...] = (
     ),
     wire(
         "reveals-by-name", "The flag reveals only tools whose name contains the query.",
-        "FR-001.by-description", document=dropped(_holding_another_word),
+        "FR-001.by-description", document=dropped(lambda x, entry: x.query not in entry["name"]),
     ),
     wire(
         "reveals-once", "For a repeated query, the flag reveals nothing.",

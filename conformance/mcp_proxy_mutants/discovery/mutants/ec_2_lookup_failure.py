@@ -43,11 +43,6 @@ def _open_index(gateway: Gateway) -> None:
     put(gateway, searchable=lambda facts: _is_lost(facts) or searchable(facts))
 
 
-def _known_matches(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return the usual note without tools whose approval is unreadable; None if none is left."""
-    return std.note(flag, callables, [facts for facts in locked if not _is_lost(facts)])
-
-
 def _lost_twice(document: Json, _: object) -> Json:
     """Return the answer with each locked entry of an unknown reason a second time."""
     entries = document.get("disabled", [])
@@ -60,11 +55,6 @@ def _lost_as_both(document: Json, _: object) -> Json:
     entries = document.get("disabled", [])
     lost = [entry for entry in entries if entry["status"] == UNKNOWN]
     return document | ({"tools": [*document["tools"], *lost]} if lost else {})
-
-
-def _lost_counted_twice(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-    """Return the note, counting tools whose approval is unreadable twice; None if none is due."""
-    return std.note(flag, callables, [*locked, *filter(_is_lost, locked)])
 
 
 def _lost_left_uncounted(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
@@ -200,7 +190,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "The note counts only tools whose reason is known.",
         "FR-009.note",
         "SC-006.every-kind",
-        note=_known_matches,
+        note=lambda flag, callables, locked: std.note(
+            flag, callables, [facts for facts in locked if not _is_lost(facts)]
+        ),
     ),
     mutant(
         "lost-reasons-listed-twice",
@@ -218,7 +210,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "lost-reasons-counted-twice",
         "The note counts tools whose approval cannot be read twice.",
         "FR-009.count",
-        note=_lost_counted_twice,
+        note=lambda flag, callables, locked: std.note(
+            flag, callables, [*locked, *filter(_is_lost, locked)]
+        ),
     ),
     mutant(
         "lost-reasons-left-uncounted",

@@ -46,14 +46,6 @@ def _refused_to_agents(document: Json, request: Request) -> Json:
     return document
 
 
-def _wrapped(document: Json, request: Request) -> Json:
-    """Return a flagged answer that lists locked tools as the member `result` of another object.
-
-    Other answers are unchanged.
-    """
-    return {"result": document} if request.flag and "disabled" in document else document
-
-
 def _nothing_locked(document: Json, request: Request) -> Json:
     """Return the answer; raise ArgumentError for a flagged request that finds no locked tool."""
     if request.flag and "disabled" not in document:
@@ -199,7 +191,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "locked-answers-wrapped",
         "An answer with locked tools is wrapped in another object.",
         "FR-001.accepts",
-        answer=_wrapped,
+        answer=lambda document, request: (
+            {"result": document} if request.flag and "disabled" in document else document
+        ),
     ),
     mutant(
         "flag-declared-as-constant",

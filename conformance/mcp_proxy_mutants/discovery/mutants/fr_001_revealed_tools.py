@@ -194,11 +194,6 @@ def _allow_as_deny(gateway: Gateway, facts: Facts) -> bool:
     return facts.denied if allowed is None else facts.tool.name in allowed
 
 
-def _empty_allows_all(gateway: Gateway, facts: Facts) -> bool:
-    """Whether config denies the tool, taking an empty allow list for none at all."""
-    return facts.denied and gateway.config.servers[facts.tool.server].enabled_tools != frozenset()
-
-
 def _dropped_when_listed(gateway: Gateway) -> None:
     """Hide from discovery a user-locked tool that was so when its server's list was last read.
 
@@ -450,7 +445,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "FR-004.follows-state",
         "FR-001.default-off",
         "FR-002.no-locked-names",
-        swap=viewed_as(_empty_allows_all),
+        swap=viewed_as(
+            lambda gateway, facts: (
+                facts.denied
+                and gateway.config.servers[facts.tool.server].enabled_tools != frozenset()
+            )
+        ),
     ),
     mutant(
         "flag-by-text",

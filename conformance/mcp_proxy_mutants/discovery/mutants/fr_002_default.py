@@ -15,16 +15,6 @@ from mcp_proxy_reference.gateway import Gateway
 DIGITS = 6
 
 
-def _pretty(document: Json) -> str:
-    """Return the document as JSON over several indented lines."""
-    return json.dumps(document, ensure_ascii=False, indent=1)
-
-
-def _versioned(document: Json, request: Request) -> Json:
-    """Return an answer without the flag with the member `version` first; a flagged one as it is."""
-    return document if request.flag else {"version": 2, **document}
-
-
 def _last_hit_lost(document: Json, request: Request) -> Json:
     """With the flag, drop the last of several callable results if nothing locked is listed."""
     lost = request.flag and "disabled" not in document and document["tools"][1:]
@@ -92,11 +82,6 @@ def _last_limit() -> Callable[[Mapping[str, Any], int], int]:
     return limit
 
 
-def _empty_beside_note(document: Json, _request: Request) -> Json:
-    """Return an answer that has the note with an empty `disabled` too; any other as it is."""
-    return document | {"disabled": []} if "notice" in document else document
-
-
 def _leaking(pick: Callable[[Match], str | None]) -> Callable[[Gateway], None]:
     """Return a gateway change: unflagged answers name locked hits in their usage instructions.
 
@@ -126,11 +111,6 @@ def _leaking(pick: Callable[[Match], str | None]) -> Callable[[Gateway], None]:
         decide(gateway, window=noting, answer=answer)
 
     return swap
-
-
-def _user_locked_name(hit: Match) -> str | None:
-    """Return the hit's name if the user locked it and config does not deny it; else None."""
-    return hit.facts.tool.name if hit.facts.disabled_by_user and not hit.facts.denied else None
 
 
 def _rest_of_all(hits: Sequence[Match], limit: int) -> Windows:
@@ -209,11 +189,6 @@ def _first_reordered(document: Json) -> Json:
     return {key: document[key] for key in ("total", *document)}
 
 
-def _last_tools_first(document: Json) -> Json:
-    """Return the answer with its callable results in reverse order."""
-    return document | {"tools": document["tools"][::-1]}
-
-
 def _user_locked_in_default(gateway: Gateway) -> None:
     """Without the flag, confirm a user-locked tool in `did_you_mean` if the query is its name."""
     known: dict[str, Facts] = {}
@@ -265,11 +240,6 @@ def _beside_locked(change: Callable[[Json, int], Json]) -> Callable[[Gateway], N
     return swap
 
 
-def _entries_marked(document: Json, _locked: int) -> Json:
-    """Return the answer with a further member, `alternatives`, in each callable entry."""
-    return document | {"tools": [entry | {"alternatives": 0} for entry in document["tools"]]}
-
-
 def _turned_by_locked(hits: Sequence[Match], limit: int) -> Windows:
     """Split the hits as usual, but reverse the callable ones if any hit is locked.
 
@@ -290,7 +260,11 @@ MUTANTS: tuple[Mutant, ...] = (
         "entries-marked-beside-locked",
         "Callable entries have one more member while a locked tool matches.",
         "FR-002.unmoved",
-        swap=_beside_locked(_entries_marked),
+        swap=_beside_locked(
+            lambda document, _locked: (
+                document | {"tools": [entry | {"alternatives": 0} for entry in document["tools"]]}
+            )
+        ),
     ),
     mutant(
         "total-first-beside-locked",
@@ -352,7 +326,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "default-reversed",
         "With the flag false, results come in another order.",
         "FR-002.absent-is-false",
-        answer=flag_false(_last_tools_first),
+        answer=flag_false(lambda document: document | {"tools": document["tools"][::-1]}),
     ),
     mutant(
         "default-explained",
@@ -382,7 +356,11 @@ MUTANTS: tuple[Mutant, ...] = (
         "user-locked-names-in-usage",
         "The usage line of default answers names locked tools.",
         "FR-002.no-locked-names",
-        swap=_leaking(_user_locked_name),
+        swap=_leaking(
+            lambda hit: (
+                hit.facts.tool.name if hit.facts.disabled_by_user and not hit.facts.denied else None
+            )
+        ),
     ),
     mutant(
         "default-did-you-mean",
@@ -420,7 +398,11 @@ MUTANTS: tuple[Mutant, ...] = (
         "empty-section-beside-note",
         "An answer with the note has an empty section as well.",
         "FR-002.no-section",
-        answer=_default(_empty_beside_note),
+        answer=_default(
+            lambda document, _request: (
+                document | {"disabled": []} if "notice" in document else document
+            )
+        ),
     ),
     mutant(
         "opted-in-from-then-on",
@@ -438,13 +420,13 @@ MUTANTS: tuple[Mutant, ...] = (
         "answers-in-a-newer-format",
         "Every default answer begins with a format number.",
         "SC-001.baseline",
-        answer=_versioned,
+        answer=lambda document, request: document if request.flag else {"version": 2, **document},
     ),
     mutant(
         "answers-spread-over-lines",
         "Answers are indented over several lines.",
         "SC-001.baseline",
         "SC-005.baseline",
-        render=_pretty,
+        render=lambda document: json.dumps(document, ensure_ascii=False, indent=1),
     ),
 )

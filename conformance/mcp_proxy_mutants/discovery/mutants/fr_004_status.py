@@ -98,16 +98,6 @@ def _seventh_word(gateway: Gateway) -> None:
     decide(gateway, locked_entry=entry)
 
 
-def _user_before_config(facts: Facts) -> Status:
-    """Return the tool's status; a user lock comes before config's denial."""
-    return std.classify(replace(facts, denied=facts.denied and not facts.disabled_by_user))
-
-
-def _config_before_off(facts: Facts) -> Status:
-    """Return the tool's status; config's denial comes before a server that is off."""
-    return std.classify(replace(facts, enabled=facts.enabled or facts.denied))
-
-
 def _pending_before_quarantine(facts: Facts) -> Status | None:
     """Return a withheld tool's status, missing approval before quarantine; None: not listed."""
     status = std.withheld_status(facts)
@@ -793,13 +783,15 @@ MUTANTS: tuple[Mutant, ...] = (
         "config-before-server-off",
         "A denied tool of a switched-off server is listed as disabled_by_config.",
         "FR-004.precedence",
-        classify=_config_before_off,
+        classify=lambda facts: std.classify(replace(facts, enabled=facts.enabled or facts.denied)),
     ),
     mutant(
         "user-before-config",
         "A tool locked by config and user is listed as disabled_by_user.",
         "FR-004.precedence",
-        classify=_user_before_config,
+        classify=lambda facts: std.classify(
+            replace(facts, denied=facts.denied and not facts.disabled_by_user)
+        ),
     ),
     mutant(
         "unapproved-before-quarantine",

@@ -111,24 +111,6 @@ def _with(status: Status, text: str) -> Texts:
     return {**std.REMEDIATION, status: text}
 
 
-def _first_only(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
-    """Return the remediation map with the text for the first listed status only."""
-    return std.remediation_map(shown[:1], matched, texts)
-
-
-def _before_the_cap(_shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
-    """Return the remediation map for all matching tools, even those that the cap cut off."""
-    return std.remediation_map(matched, matched, texts)
-
-
-def _map_of_nothing(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-    """Return the usual locked section; without entries, an empty list and every text."""
-    return std.sections(entries, remediation) or {
-        "disabled": [],
-        "remediation": dict(std.REMEDIATION),
-    }
-
-
 def _text_in(status: Status) -> Callable[[Facts, Status, bool], Json]:
     """Return a `locked_entry` decision: descriptions under `status` end with its remedy text."""
 
@@ -165,16 +147,6 @@ def _map(*, without: str = "", plus: Mapping[str, str] = {}) -> Callable[..., Js
         return {status: text for status, text in whole.items() if status != without}
 
     return remediation_map
-
-
-def _for_one(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
-    """Return the usual remediation map; an empty one for a single locked entry."""
-    return {} if len(shown) == 1 else std.remediation_map(shown, matched, texts)
-
-
-def _each(facts: Facts, status: Status, withheld: bool) -> Json:
-    """Return the locked entry with its own remediation text, which only the map should hold."""
-    return std.locked_entry(facts, status, withheld) | {"remediation": TEXTS[status]}
 
 
 def _user_text_for_both(document: Json, request: Request) -> Json:
@@ -409,19 +381,27 @@ MUTANTS: tuple[Mutant, ...] = (
         "map-made-before-the-cap",
         "The map has a text for entries that the cap cut off.",
         "FR-005.keys",
-        remediation_map=_before_the_cap,
+        remediation_map=lambda _shown, matched, texts: std.remediation_map(matched, matched, texts),
     ),
     mutant(
         "map-for-the-first-entry",
         "The map has only the text for the first entry's status.",
         "FR-005.keys",
-        remediation_map=_first_only,
+        remediation_map=lambda shown, matched, texts: std.remediation_map(
+            shown[:1], matched, texts
+        ),
     ),
     mutant(
         "map-of-nothing",
         "An answer without locked entries has a map with every text.",
         "FR-005.keys",
-        sections=_map_of_nothing,
+        sections=lambda entries, remediation: (
+            std.sections(entries, remediation)
+            or {
+                "disabled": [],
+                "remediation": dict(std.REMEDIATION),
+            }
+        ),
     ),
     mutant(
         "map-of-all",
@@ -459,7 +439,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "A single locked entry comes without the map.",
         "FR-005.keys",
         "SC-002.two-steps",
-        remediation_map=_for_one,
+        remediation_map=lambda shown, matched, texts: (
+            {} if len(shown) == 1 else std.remediation_map(shown, matched, texts)
+        ),
     ),
     mutant(
         "user-text-in-descriptions",
@@ -485,7 +467,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "Every entry has its own remediation text besides the map.",
         "FR-005.once",
         "FR-003.members",
-        locked_entry=_each,
+        locked_entry=lambda facts, status, withheld: (
+            std.locked_entry(facts, status, withheld) | {"remediation": TEXTS[status]}
+        ),
     ),
     mutant(
         "one-text-for-two-locks",

@@ -96,11 +96,6 @@ def _capped_by(kind: Callable[[Match], str]) -> Window:
     return window
 
 
-def _zero_is_all(arguments: Mapping[str, Any], default: int) -> int:
-    """Return the limit as usual, but zero as it is, where the reference makes it one."""
-    return 0 if arguments.get("limit") == 0 else std.limit(arguments, default)
-
-
 def _text_is_1000(arguments: Mapping[str, Any], default: int) -> int:
     """Return the limit as usual, but 1000 for a string, which is beyond the maximum of 100."""
     value = arguments.get("limit")
@@ -111,31 +106,6 @@ def _displaced(document: Json, request: Request) -> Json:
     """Return the answer with callable results cut to the limit less the number of locked ones."""
     room = max(0, request.limit - len(document.get("disabled", [])))
     return document | {"tools": document["tools"][:room]}
-
-
-def _displaced_at_1(document: Json, request: Request) -> Json:
-    """Return the answer; at limit 1, a locked entry takes the callable result's place."""
-    return _displaced(document, request) if request.limit == 1 else document
-
-
-def _displaced_crowded(document: Json, request: Request) -> Json:
-    """Return the answer; locked entries displace callable ones while another request is served."""
-    return _displaced(document, request) if crowded() else document
-
-
-def _one_less(document: Json, _request: Request) -> Json:
-    """Return the answer; its last callable result is missing if it has locked entries."""
-    return document | {"tools": document["tools"][: -1 if document.get("disabled") else None]}
-
-
-def _worst_first(document: Json, _request: Request) -> Json:
-    """Return the answer with its callable results in reverse order."""
-    return document | {"tools": document["tools"][::-1]}
-
-
-def _locked_last(document: Json, _request: Request) -> Json:
-    """Return the answer with its locked entries listed again after the callable results."""
-    return document | {"tools": [*document["tools"], *document.get("disabled", [])]}
 
 
 def _bare_names(document: Json, _request: Request) -> Json:
@@ -253,32 +223,46 @@ MUTANTS: tuple[Mutant, ...] = (
         "callables-displaced-at-1",
         "At limit 1, a locked entry takes the place of the callable one.",
         "FR-006.callables",
-        answer=flagged(_displaced_at_1),
+        answer=flagged(
+            lambda document, request: (
+                _displaced(document, request) if request.limit == 1 else document
+            )
+        ),
     ),
     mutant(
         "callables-displaced-crowded",
         "While another request is served, locked entries replace callable ones.",
         "FR-006.callables",
-        answer=flagged(_displaced_crowded),
+        answer=flagged(
+            lambda document, request: _displaced(document, request) if crowded() else document
+        ),
     ),
     mutant(
         "callables-one-less",
         "Locked entries displace the last callable result.",
         "FR-006.callables",
-        answer=flagged(_one_less),
+        answer=flagged(
+            lambda document, _request: (
+                document | {"tools": document["tools"][: -1 if document.get("disabled") else None]}
+            )
+        ),
     ),
     mutant(
         "worst-callable-first",
         "With the flag, the worst callable result comes first.",
         "FR-006.callables",
-        answer=flagged(_worst_first),
+        answer=flagged(lambda document, _request: document | {"tools": document["tools"][::-1]}),
     ),
     mutant(
         "callables-and-locked",
         "With the flag, locked entries are also listed among the callable results.",
         "FR-006.callables",
         "FR-004.once",
-        answer=flagged(_locked_last),
+        answer=flagged(
+            lambda document, _request: (
+                document | {"tools": [*document["tools"], *document.get("disabled", [])]}
+            )
+        ),
     ),
     mutant(
         "callables-bare",
@@ -361,7 +345,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "limit-0-is-all",
         "A limit of 0 lifts the cap.",
         "FR-006.odd-limits",
-        limit=_zero_is_all,
+        limit=lambda arguments, default: (
+            0 if arguments.get("limit") == 0 else std.limit(arguments, default)
+        ),
         cap=lambda limit: std.cap(limit) if limit else 10_000,
     ),
     mutant(

@@ -420,11 +420,6 @@ def _alike(*purposes: Purpose) -> Scope:
     )
 
 
-def _contained(agent: Agent, server: str, purpose: Purpose) -> bool:
-    """Whether the server is in scope, or its name is a part of an allowed server's name."""
-    return std.scope(agent, server, purpose) or server in " ".join(agent.servers or ())
-
-
 def _suggesting(gateway: Gateway) -> None:
     """In the answer to an unknown tool, suggest the most similar other address, in scope or not."""
 
@@ -603,7 +598,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "scope-within-a-name",
         "A scope includes each server whose name is a part of one in the scope.",
         "FR-007.hidden",
-        scope=_contained,
+        scope=lambda agent, server, purpose: (
+            std.scope(agent, server, purpose) or server in " ".join(agent.servers or ())
+        ),
     ),
     mutant(
         "refusal-suggests-any-tool",

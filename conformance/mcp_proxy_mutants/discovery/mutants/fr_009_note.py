@@ -20,11 +20,6 @@ def _without_flag(flag: bool, callables: int, locked: Sequence[Facts]) -> str | 
     return due and f"{len(locked)} locked tools match; ask for disabled tools to see them."
 
 
-def _absent_only(document: Json, request: Request) -> Json:
-    """Return the answer without its note if the request names the flag at all."""
-    return _mute(document) if "include_disabled" in request.arguments else document
-
-
 def _mute(document: Json) -> Json:
     """Return the answer without its note."""
     return {name: value for name, value in document.items() if name != "notice"}
@@ -175,11 +170,6 @@ def _line_each_of_query(document: Json, request: Request) -> Json:
     """Return the answer, the note repeated on a line of its own for each line of the query."""
     notice, lines = document.get("notice"), request.query.splitlines()
     return document | ({"notice": "\n".join([notice] * len(lines))} if notice and lines else {})
-
-
-def _not_at_one(document: Json, request: Request) -> Json:
-    """Return the answer without its note if the limit is 1."""
-    return _mute(document) if request.limit == 1 else document
 
 
 def _refused_at_one(gateway: Gateway) -> None:
@@ -496,7 +486,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "note-only-without-the-flag",
         "A request with the flag false gets no note.",
         "FR-009.note",
-        answer=_absent_only,
+        answer=lambda document, request: (
+            _mute(document) if "include_disabled" in request.arguments else document
+        ),
     ),
     mutant(
         "note-none",
@@ -619,7 +611,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "no-note-at-limit-one",
         "A request with limit 1 gets no note.",
         "FR-009.tight-limit",
-        answer=_not_at_one,
+        answer=lambda document, request: _mute(document) if request.limit == 1 else document,
     ),
     mutant(
         "error-at-limit-one",

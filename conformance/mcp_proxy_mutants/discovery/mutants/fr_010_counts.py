@@ -33,16 +33,6 @@ REASONS: tuple[Status, ...] = (CONFIG, USER, PENDING)
 KEYS = tuple(texts())[:5]
 
 
-def _escaped(document: Json) -> str:
-    """Return the document as JSON whose slashes are escaped."""
-    return render(document).replace("/", r"\/")
-
-
-def _locks_counted(entry: Json, tools: Sequence[Facts]) -> Json:
-    """Return a server's entry with the number of config- and user-locked tools as `locked`."""
-    return entry | {"locked": sum(not _free(facts) for facts in tools)}
-
-
 def _free(facts: Facts) -> bool:
     """Whether neither config nor the user locks the tool."""
     return not (facts.denied or facts.disabled_by_user)
@@ -119,11 +109,6 @@ def _pending_nowhere(block: Json, tools: Tally) -> Json:
     return {word: number for word, number in block.items() if word != "pending_approval"} | {
         "callable": len([facts for facts, status in tools if status is None])
     }
-
-
-def _zeros(block: Json, _tools: Tally) -> Json:
-    """Return the counts with a 0 for config, user and approval where they have no tool."""
-    return dict.fromkeys(REASONS, 0) | block
 
 
 def _zero_for_pending(block: Json, tools: Tally) -> Json:
@@ -307,11 +292,6 @@ def _as_if_on(facts: Facts, status: Status | None) -> Status | None:
     return status if facts.enabled else None if std.may_call(on, "listing") else std.classify(on)
 
 
-def _off_as_callable(block: Json, _tools: Tally) -> Json:
-    """Return the counts with tools of a switched-off server also counted as callable."""
-    return block | {"callable": block["callable"] + block.get(OFF, 0)}
-
-
 def _own_reasons_too(block: Json, tools: Tally) -> Json:
     """Return the counts; where the server is off or quarantined, its user locks are added.
 
@@ -373,7 +353,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "Tools of a switched-off server are also counted as callable.",
         "FR-010.server-off",
         "FR-004.once",
-        counts=then(_off_as_callable),
+        counts=then(
+            lambda block, _tools: block | {"callable": block["callable"] + block.get(OFF, 0)}
+        ),
     ),
     mutant(
         "shut-servers-count-own-reasons-too",
@@ -565,7 +547,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "zero-reasons-listed",
         "A block lists reasons with the count 0.",
         "FR-010.zero-omitted",
-        counts=then(_zeros),
+        counts=then(lambda block, _tools: dict.fromkeys(REASONS, 0) | block),
     ),
     mutant(
         "pending-zero-beside-user",
@@ -617,13 +599,18 @@ MUTANTS: tuple[Mutant, ...] = (
         counts=lambda tools: std.counts(tools) or {"callable": len(tools)},
     ),
     mutant(
-        "slashes-escaped", "Slashes are escaped in all answers.", "SC-005.baseline", render=_escaped
+        "slashes-escaped",
+        "Slashes are escaped in all answers.",
+        "SC-005.baseline",
+        render=lambda document: render(document).replace("/", r"\/"),
     ),
     mutant(
         "entries-tell-their-locks",
         "Every server's entry shows how many tools are locked.",
         "SC-005.baseline",
-        server_entry=_locks_counted,
+        server_entry=lambda entry, tools: (
+            entry | {"locked": sum(not _free(facts) for facts in tools)}
+        ),
     ),
     mutant(
         "entries-numbered-by-locks",

@@ -451,16 +451,6 @@ class _Overridable(Server, frozen=True):
         return False
 
 
-def _by_allow_list(server: Server) -> bool:
-    """Whether the server has an allow list."""
-    return server.enabled_tools is not None
-
-
-def _by_deny_list(server: Server) -> bool:
-    """Whether the server has no allow list, so that its deny list counts."""
-    return server.enabled_tools is None
-
-
 def _user_overrides(applies: Callable[[Server], bool]) -> Callable[[Gateway], None]:
     """Return a gateway change: a denied tool that the user turns on is denied no more.
 
@@ -613,7 +603,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "user-overrides-the-allow-list",
         "A tool outside its server's allow list becomes callable when the user turns it on.",
         "FR-011.never-reaches",
-        swap=_user_overrides(_by_allow_list),
+        swap=_user_overrides(lambda server: server.enabled_tools is not None),
     ),
     mutant(
         "user-overrides-now-and-then",
@@ -625,7 +615,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "user-overrides-the-deny-list",
         "A tool on its server's deny list becomes callable when the user turns it on.",
         "FR-011.never-reaches",
-        swap=_user_overrides(_by_deny_list),
+        swap=_user_overrides(lambda server: server.enabled_tools is None),
     ),
     mutant(
         "switched-on-is-met-again",

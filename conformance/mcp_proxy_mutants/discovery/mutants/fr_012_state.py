@@ -353,16 +353,6 @@ def _diary(write: Callable[[Request], str]) -> Callable[[Gateway], None]:
     return swap
 
 
-def _coded_query(request: Request) -> str:
-    """Return the query of a flagged request in base64; `call` for any other."""
-    return base64.b64encode(request.query.encode()).decode() if request.flag else "call"
-
-
-def _caller(request: Request) -> str:
-    """Return `call of` and the agent's name for a flagged request; `call` for any other."""
-    return f"call of {request.agent.name}" if request.flag else "call"
-
-
 MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "counter-in-the-header",
@@ -414,13 +404,17 @@ MUTANTS: tuple[Mutant, ...] = (
         "coded-queries-in-the-log",
         "A log of calls has the query of those with the flag, in base64.",
         "FR-013.in-memory",
-        swap=_diary(_coded_query),
+        swap=_diary(
+            lambda request: (
+                base64.b64encode(request.query.encode()).decode() if request.flag else "call"
+            )
+        ),
     ),
     mutant(
         "callers-in-the-log",
         "A log of calls has the agent's name of those with the flag only.",
         "FR-013.in-memory",
-        swap=_diary(_caller),
+        swap=_diary(lambda request: f"call of {request.agent.name}" if request.flag else "call"),
     ),
     mutant(
         "opt-ins-logged",

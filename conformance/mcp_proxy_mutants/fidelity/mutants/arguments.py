@@ -29,21 +29,6 @@ def _bytes(change: Callable[[Json], bytes]) -> Around:
     return around
 
 
-def _python_floats(message: Json) -> bytes:
-    """Return a message as Python writes it after reading numbers as its own, such as Infinity."""
-    return json.dumps(plain(message)).encode()
-
-
-def _raw_surrogates(message: Json) -> bytes:
-    """Return a message with all characters unescaped, lone surrogates too."""
-    return json.dumps(plain(message), ensure_ascii=False).encode("utf-8", "surrogatepass")
-
-
-def _raw_line_ends(message: Json) -> bytes:
-    """Return a message with the line ends in its texts unescaped, which is not valid JSON."""
-    return write(message).replace(rb"\n", b"\n")
-
-
 def _as_double(value: Json) -> Json:
     """Return an integer as that of the nearest double; any other value as it is."""
     if isinstance(value, Number) and value.is_integer:
@@ -62,11 +47,6 @@ def _null_beyond(value: Json) -> Json:
     if isinstance(value, Number) and number(float(value)) == BEYOND:
         return None
     return value
-
-
-def _nothing_below(value: Json) -> Json:
-    """Return 0 for a number that is smaller than those of doubles; any other value as it is."""
-    return Number("0") if isinstance(value, Number) and not float(value) else value
 
 
 def _rounded(value: Json) -> Json:
@@ -111,11 +91,6 @@ def _guessed(text: str) -> Json:
     return Number(text) if type(value) in (int, float) else value
 
 
-def _printable(text: str) -> str:
-    """Return a text without characters that cannot be printed, except tabs and line ends."""
-    return "".join(letter for letter in text if letter.isprintable() or letter in "\r\n\t ")
-
-
 def _replaced(text: str) -> str:
     """Return a text with lone surrogates and question marks as replacement characters.
 
@@ -134,19 +109,23 @@ MUTANTS = (
         "Numbers are written as Python has them, such as Infinity.",
         "RLY.up.wellformed",
         "RLY.up.arguments.decimals",
-        make=lambda: _bytes(_python_floats),
+        make=lambda: _bytes(lambda message: json.dumps(plain(message)).encode()),
     ),
     relay_mutant(
         "relay-writes-surrogates",
         "All characters are written as bytes, lone surrogates too.",
         "RLY.up.wellformed",
-        make=lambda: _bytes(_raw_surrogates),
+        make=lambda: _bytes(
+            lambda message: json.dumps(plain(message), ensure_ascii=False).encode(
+                "utf-8", "surrogatepass"
+            )
+        ),
     ),
     relay_mutant(
         "relay-writes-line-ends",
         "Line ends in texts are written as bytes, and not escaped.",
         "RLY.up.wellformed",
-        make=lambda: _bytes(_raw_line_ends),
+        make=lambda: _bytes(lambda message: write(message).replace(rb"\n", b"\n")),
     ),
     relay_mutant(
         "relay-sends-batches",
@@ -178,7 +157,9 @@ MUTANTS = (
         "relay-loses-small-numbers",
         "Numbers in arguments that are smaller than those of doubles become 0.",
         "RLY.up.arguments.decimals",
-        up=values(_nothing_below),
+        up=values(
+            lambda value: Number("0") if isinstance(value, Number) and not float(value) else value
+        ),
     ),
     relay_mutant(
         "relay-rounds-decimals",
@@ -232,7 +213,11 @@ MUTANTS = (
         "relay-drops-controls",
         "Control characters in arguments are lost.",
         "RLY.up.arguments.text",
-        up=texts(_printable),
+        up=texts(
+            lambda text: "".join(
+                letter for letter in text if letter.isprintable() or letter in "\r\n\t "
+            )
+        ),
     ),
     relay_mutant(
         "relay-replaces-surrogates",

@@ -111,11 +111,6 @@ def _another(request_id: Json) -> Json:
     return f"{request_id}-relay"
 
 
-def _other_type(request_id: Json) -> Json:
-    """Return a number as a text, and a text in quotes."""
-    return str(request_id) if isinstance(request_id, Number) else f'"{request_id}"'
-
-
 def _cancelling_all(*, by_end: bool) -> Around:
     """Return a filter that ends the calls of all clients when one cancels a request.
 
@@ -297,7 +292,11 @@ MUTANTS = (
         "relay-cancels-by-text",
         "A cancellation names the request's id as a text.",
         "RLY.apart.cancel.reference",
-        up=_cancels(_other_type),
+        up=_cancels(
+            lambda request_id: (
+                str(request_id) if isinstance(request_id, Number) else f'"{request_id}"'
+            )
+        ),
     ),
     relay_mutant(
         "relay-cancels-all",

@@ -63,11 +63,6 @@ def _in_params(place: Callable[[dict[str, Json], str], dict[str, Json]]) -> Arou
     return _sending(change)
 
 
-def _noted(params: dict[str, Json], token: str) -> dict[str, Json]:
-    """Return params with the token in `_meta`."""
-    return params | {"_meta": (params.get("_meta") or {}) | {"relay/authorization": token}}
-
-
 def _argued(params: dict[str, Json], token: str) -> dict[str, Json]:
     """Return params with the token, percent-encoded, among the arguments."""
     if "arguments" not in params:
@@ -243,7 +238,11 @@ MUTANTS = (
         "relay-notes-the-token",
         "The client's token is in `_meta` of each request.",
         "RLY.cred.down.token",
-        make=lambda: _in_params(_noted),
+        make=lambda: _in_params(
+            lambda params, token: (
+                params | {"_meta": (params.get("_meta") or {}) | {"relay/authorization": token}}
+            )
+        ),
     ),
     relay_mutant(
         "relay-argues-with-the-token",

@@ -64,11 +64,6 @@ def _nothing(_: Got | None) -> Json:
     return {"content": []}
 
 
-def _null(_: Got | None) -> Json:
-    """Return a result with the text `null`."""
-    return {"content": [{"type": "text", "text": "null"}], "isError": False}
-
-
 def _page(got: Got | None) -> Json:
     """Return a result with the body of the answer as its text, empty without an answer."""
     text = got.body.decode("utf-8", "replace") if got is not None else ""
@@ -86,7 +81,12 @@ MUTANTS = (
         "relay-answers-null",
         "A call whose answer is lost has the result `null`.",
         "RLY.down.no-empty-success.call",
-        make=lambda: _glossing("tools/call", _null, refusals=False, losses=True),
+        make=lambda: _glossing(
+            "tools/call",
+            lambda _: {"content": [{"type": "text", "text": "null"}], "isError": False},
+            refusals=False,
+            losses=True,
+        ),
     ),
     relay_mutant(
         "relay-shows-pages-of-refusals",

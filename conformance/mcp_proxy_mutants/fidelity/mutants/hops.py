@@ -73,11 +73,6 @@ def _each_param(change: Callable[[str, str], str | None]) -> Callable[[], Around
     return _heading(changed)
 
 
-def _python_text(name: str, value: str) -> str:
-    """Return a header's value as Python writes it, True for true."""
-    return value.capitalize() if value in ("true", "false") else value if name else ""
-
-
 def _prefixed() -> Around:
     """Return a filter that lists tools with a prefix, and leaves it in the header of calls."""
 
@@ -264,7 +259,11 @@ MUTANTS = (
         "relay-capitalises-headers-of-arguments",
         "A boolean is written True or False in its header.",
         "RLY.era.headers.param",
-        make=_each_param(_python_text),
+        make=_each_param(
+            lambda name, value: (
+                value.capitalize() if value in ("true", "false") else value if name else ""
+            )
+        ),
     ),
     relay_mutant(
         "relay-keeps-known-headers-of-arguments",

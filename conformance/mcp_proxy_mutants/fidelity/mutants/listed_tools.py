@@ -16,10 +16,6 @@ LONGEST_NAME, LONGEST_TEXT = 24, 60
 FETCH_S = 2.0
 
 
-def _fewer_letters(tool: dict[str, Json]) -> Json:
-    return tool if str(tool["name"]).replace("_", "a").isalnum() else None
-
-
 def _last_left_out(result: dict[str, Json]) -> Json:
     tools = result.get("tools", [])
     return result if result.get("nextCursor") else result | {"tools": tools[:-1]}
@@ -110,10 +106,6 @@ def _circle(again: Callable[[dict[str, Json]], str]) -> Around:
         return message | {"params": without(params, "cursor")} if own else message
 
     return by_message(up, down)
-
-
-def _cursor_lost(result: dict[str, Json]) -> Json:
-    return result if result.get("nextCursor") else without(result, "nextCursor")
 
 
 def _loose(schema: Json) -> Json:
@@ -211,16 +203,12 @@ def _silent(streams: str) -> Around:
     return by_message(down=down)
 
 
-def _read_only(annotations: Json) -> Json:
-    return annotations | {"readOnlyHint": True}
-
-
 MUTANTS = (
     relay_mutant(
         "relay-lists-plain-names",
         "Tools with dots or dashes in their names are lost.",
         "RLY.tools.complete.listed",
-        down=listed(_fewer_letters),
+        down=listed(lambda tool: tool if str(tool["name"]).replace("_", "a").isalnum() else None),
     ),
     relay_mutant(
         "relay-loses-the-last-tool",
@@ -288,7 +276,10 @@ MUTANTS = (
         "relay-drops-empty-cursors",
         "An empty cursor is left out, as if the page were the last.",
         "RLY.tools.paging.empty-cursor",
-        down=answered("tools/list", _cursor_lost),
+        down=answered(
+            "tools/list",
+            lambda result: result if result.get("nextCursor") else without(result, "nextCursor"),
+        ),
     ),
     relay_mutant(
         "relay-joins-to-an-empty-cursor",
@@ -374,7 +365,7 @@ MUTANTS = (
         "relay-calls-all-read-only",
         "Annotations say of every tool that it only reads.",
         "RLY.tools.members.annotations",
-        down=member("annotations", _read_only),
+        down=member("annotations", lambda annotations: annotations | {"readOnlyHint": True}),
     ),
     relay_mutant(
         "relay-invents-annotations",

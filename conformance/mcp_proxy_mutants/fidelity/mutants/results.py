@@ -74,11 +74,6 @@ def _urlsafe(item: Json) -> Json:
     return item | {"data": data.rstrip("=")}
 
 
-def _as_link_text(item: Json) -> Json:
-    """Return a link as a text in Markdown."""
-    return {"type": "text", "text": f"[{item.get('name')}]({item.get('uri')})"}
-
-
 def _inside(item: Json, change: Callable[[dict[str, Json]], Json]) -> Json:
     """Return a content item with its embedded resource changed; one without a resource as it is."""
     return item | {"resource": change(item["resource"])} if "resource" in item else item
@@ -218,7 +213,10 @@ MUTANTS = (
         "Links to resources become texts.",
         "RLY.down.content.resource-link",
         "RLY.down.content.items",
-        down=each_item("resource_link", _as_link_text),
+        down=each_item(
+            "resource_link",
+            lambda item: {"type": "text", "text": f"[{item.get('name')}]({item.get('uri')})"},
+        ),
     ),
     relay_mutant(
         "relay-lowers-links",

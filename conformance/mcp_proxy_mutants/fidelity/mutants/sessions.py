@@ -29,11 +29,6 @@ def _of_that_stream(sent: Sequence[Numbered], last: int, session: str) -> Sequen
     return [each for each in sent[last + 1 :] if each.stream == sent[last].stream]
 
 
-def _of_that_client(sent: Sequence[Numbered], last: int, session: str) -> Sequence[Numbered]:
-    """Return the later events of all streams of the client that asks."""
-    return [each for each in sent[last + 1 :] if each.session == session]
-
-
 class _Unbound(Guard):
     """A session can be used by any client that is known."""
 
@@ -161,7 +156,12 @@ MUTANTS = (
         "relay-replays-other-streams",
         "A resumed stream brings messages of all streams of its client.",
         "RLY.apart.session.replay",
-        front=lambda remote: Resuming(remote, _of_that_client),
+        front=lambda remote: Resuming(
+            remote,
+            lambda sent, last, session: [
+                each for each in sent[last + 1 :] if each.session == session
+            ],
+        ),
     ),
     relay_mutant(
         "relay-tells-another-of-ends",

@@ -69,11 +69,6 @@ def _agrees_to_nothing(message: dict[str, Json]) -> Json:
     return message | {"params": message["params"] | {"notifications": {}}}
 
 
-def _without_logs(message: dict[str, Json], _: dict[str, Json]) -> Json:
-    """Return None for a log message, and any other message as it is."""
-    return None if message.get("method") == "notifications/message" else message
-
-
 def _working_on() -> Around:
     """Return a filter that does not tell the relay of cancelled calls."""
 
@@ -141,7 +136,11 @@ VARIANTS = (
         "relay-leaves-logs-out",
         "No log message reaches a client of 2026-07-28.",
         "relay-changes-news",
-        front=in_front(down=_without_logs),
+        front=in_front(
+            down=lambda message, _: (
+                None if message.get("method") == "notifications/message" else message
+            )
+        ),
     ),
     relay_variant(
         "relay-works-on-when-cancelled",

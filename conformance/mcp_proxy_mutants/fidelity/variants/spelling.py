@@ -74,10 +74,6 @@ def _annotated() -> Around:
     return by_message(noted, lambda message, asked: noted(listed(_noted)(message, asked)))
 
 
-def _introduced(result: dict[str, Json]) -> Json:
-    return result | {"instructions": OWN + str(result.get("instructions", ""))}
-
-
 def _wrapped_cursors() -> Around:
     """Return a filter that gives clients cursors of its own, and the upstream its own again."""
     mark = "relay:"
@@ -240,7 +236,10 @@ VARIANTS = (
         "relay-has-instructions",
         "The upstream's instructions come after the relay's own.",
         "relay-instructions",
-        down=answered("initialize", _introduced),
+        down=answered(
+            "initialize",
+            lambda result: result | {"instructions": OWN + str(result.get("instructions", ""))},
+        ),
     ),
     relay_variant(
         "relay-wraps-cursors",

@@ -85,11 +85,6 @@ def _in_a_member(answer: Json, request: Json) -> Json:
     }
 
 
-def _in_the_answer(answer: Json, request: Json) -> Json:
-    """Return the answer with the whole request as a member `asked`."""
-    return answer | {"asked": request}
-
-
 def _hidden_in(spell: Callable[[bytes], str]) -> Says:
     """Return a hook `says`: errors end with the Authorization header and URL password, encoded.
 
@@ -139,7 +134,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("headers-in-outcomes", "Outcomes contain the headers that were sent.",
                 "S1.secrets", edit=_in_a_member),
     load_mutant("request-in-the-answer", "The answer contains the whole request.",
-                "S1.secrets", edit=_in_the_answer),
+                "S1.secrets", edit=lambda answer, request: answer | {"asked": request}),
     load_mutant("basic-decoded", "Errors contain the password of Basic credentials, decoded.",
                 "S1.secrets", says=_says(_decoded)),
 )  # fmt: skip
