@@ -110,7 +110,6 @@ class ChangedProtocol(Protocol):
         PLACE.set((endpoint, stateless))
 
         async def respond() -> Json:
-            """Return the answer that the reference would give."""
             return await Protocol.answer(
                 self, agent, endpoint, session, message, stateless=stateless
             )

@@ -85,7 +85,6 @@ def left_out(dropped: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: tools that `dropped` selects are neither searched nor listed."""
         decide(
             gateway,
             indexed=lambda facts: std.indexed(facts) and not dropped(facts),
@@ -117,16 +116,13 @@ def on_later_pages(gateway: Gateway) -> Chosen:
     later: set[tuple[str, str]] = set()
 
     def noting(upstream: Upstream) -> None:
-        """Replace the upstream's way to connect by one that notes the tools of later pages."""
         real = upstream._connect  # noqa: SLF001 - pages are seen nowhere else
 
         async def connect(connection: Connection) -> Any:
-            """Connect as usual and return the session, whose later pages of tools are noted."""
             session = await real(connection)
             ask = session.request
 
             async def request(method: str, params: Json) -> Json:
-                """Send the request as usual, and note the tools of a later page."""
                 result = await ask(method, params)
                 if method == "tools/list" and params.get("cursor"):
                     names = [tool["name"] for tool in result.get("tools", [])]
@@ -150,10 +146,7 @@ def viewed_as(read: Callable[[Gateway, Facts], bool]) -> Callable[[Gateway], Non
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: discovery, listing and statuses take `read` for the denial."""
-
         def view(facts: Facts) -> Facts:
-            """Return the facts with what `read` says in place of the operator's denial."""
             return replace(facts, denied=read(gateway, facts))
 
         decide(
@@ -185,7 +178,6 @@ def then(change: Callable[[Json, Tally], Any]) -> Counts:
     """
 
     def counts(tools: Tally) -> Any:
-        """Return the usual counts as `change` returns them; None without any."""
         block = std.counts(tools)
         return None if block is None else change(block, tools)
 
@@ -207,10 +199,7 @@ def by_name(relevance: Callable[[str, Facts], float]) -> Callable[[Gateway], Non
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: locked tools leave the search index, and `relevance` finds them."""
-
         def apart(facts: Facts) -> bool:
-            """Whether config, the user or a server that is off locks the tool."""
             return facts.denied or facts.disabled_by_user or not facts.enabled
 
         decide(
@@ -236,14 +225,9 @@ def default_of_five(gateway: Gateway, *, publishes: bool) -> None:
     With `publishes`, the input schema in tools/list says so; else it gives no default at all.
     """
 
-    def limit(arguments: Mapping[str, Any], default: int) -> int:
-        """Return the usual limit, but five where the request has none."""
-        return std.limit(arguments, 5 if arguments.get("limit") is None else default)
-
     async def reply(
         _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
     ) -> Json:
-        """Return the usual reply; tools/list publishes five as the limit's default, or none."""
         answer = await respond()
         if message["method"] == "tools/list":
             search = answer["result"]["tools"][0]["inputSchema"]["properties"]["limit"]
@@ -252,7 +236,13 @@ def default_of_five(gateway: Gateway, *, publishes: bool) -> None:
                 del search["default"]
         return answer
 
-    decide(gateway, limit=limit, reply=reply)
+    decide(
+        gateway,
+        limit=lambda arguments, default: std.limit(
+            arguments, 5 if arguments.get("limit") is None else default
+        ),
+        reply=reply,
+    )
 
 
 TEXTS = texts()

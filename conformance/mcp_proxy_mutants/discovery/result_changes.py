@@ -65,15 +65,9 @@ def beside(change: Callable[[ToolResult], Json]) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: results that are documents get the members that `change` returns."""
-
         async def reply(
             agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
-            """Return the usual reply; a tool's result gets the members that `change` returns.
-
-            `_meta` is merged; errors and texts that are not JSON are unchanged.
-            """
             answer = await respond()
             result = answer.get("result", {})
             if message["method"] != "tools/call" or result.get("isError"):
@@ -124,14 +118,10 @@ def _where(
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: the requests that `applies` to are decided by `members`."""
-
         def chosen(name: str, other: Callable[..., Any]) -> Callable[..., Any]:
-            """Return a decision: `other` where it applies, else the gateway's own."""
             usual = getattr(gateway.policy, name)
 
             def decision(*given: Any) -> Any:
-                """Decide by the replacement where it applies, else as usual."""
                 return (other if applies(*PLACE.get()) else usual)(*given)
 
             return decision

@@ -96,10 +96,6 @@ class ChangedRemote(Remote):
         async with AsyncExitStack() as stack:
 
             async def forward(sent: Sent) -> Got:
-                """Send a request to the upstream; return its answer, whole unless it is a stream.
-
-                Raises Unreachable without one, or if it breaks off.
-                """
                 url, own = self._plain
                 query = f"{'&' if '?' in url else '?'}{sent.query}" if sent.query else ""
                 remote = Remote(url + query, {**own, **sent.extra})
@@ -135,7 +131,6 @@ def by_message(up: Up | None = None, down: Down | None = None) -> Around:
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Change the request's message, then each message that comes back."""
         asked = sent.message
         if up is not None and asked:
             changed = up(asked)

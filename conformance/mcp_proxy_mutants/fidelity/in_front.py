@@ -49,7 +49,6 @@ class InFront(Front):
         tasks = set[asyncio.Task[None]]()
 
         async def forward(changed: Sent) -> Got:
-            """Send a request to the relay; return its answer, whole unless it is a stream."""
             came = asyncio.Queue[dict[str, Any]]()
             given = {**scope, "headers": [
                 (name.encode(), text.encode("latin-1")) for name, text in changed.headers.items()
@@ -100,7 +99,6 @@ def _again(body: bytes, receive: Receive) -> Receive:
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def read() -> Mapping[str, Any]:
-        """Return the body, then what `receive` returns."""
         return waiting.pop() if waiting else await receive()
 
     return read

@@ -136,20 +136,17 @@ class OverSse(Front):
         unanswered = {asked.get("id")} if "method" in asked and "id" in asked else set()
 
         async def read() -> Mapping[str, Any]:
-            """Return the body, then wait as for a client that stays."""
             if not unread:
                 await asyncio.Event().wait()
             return unread.pop()
 
         def put(text: bytes) -> None:
-            """Put a message on the stream; one that is not JSON-RPC is left out."""
             came = _message(text)
             if "method" in came or came.get("id") in unanswered:
                 unanswered.difference_update(set() if "method" in came else {came["id"]})
                 self.put(line, text)
 
         async def take(event: dict[str, Any]) -> None:
-            """Take a part of the answer."""
             nonlocal is_stream, waiting
             if event["type"] == "http.response.start":
                 told = dict(event["headers"])

@@ -13,7 +13,6 @@ def called(change: Change) -> Up:
     """Return a filter that changes the params, {} without any, of each call."""
 
     def up(message: dict[str, Json]) -> Json:
-        """Change the params of a call; return any other message as it is."""
         if message.get("method") != "tools/call":
             return message
         return message | {"params": change(message.get("params") or {})}
@@ -49,7 +48,6 @@ def answered(method: str, change: Change) -> Down:
     """Return a filter that changes the results, but not errors, of requests of a method."""
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Change the result of such a request; return any other message as it is."""
         if asked.get("method") != method or not isinstance(message.get("result"), dict):
             return message
         return message | {"result": change(message["result"])}
@@ -61,7 +59,6 @@ def listed(change: Change) -> Down:
     """Return a filter that changes each listed tool; None leaves a tool out."""
 
     def page(result: dict[str, Json]) -> Json:
-        """Change the tools of a page."""
         tools = [change(tool) for tool in result.get("tools", [])]
         return result | {"tools": [tool for tool in tools if tool is not None]}
 
@@ -111,7 +108,6 @@ def failed(change: Change) -> Down:
     """Return a filter that changes the JSON-RPC errors that calls are answered with."""
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Change the error that a call is answered with; return any other message as it is."""
         if asked.get("method") != "tools/call" or not isinstance(message.get("error"), dict):
             return message
         return message | {"error": change(message["error"])}

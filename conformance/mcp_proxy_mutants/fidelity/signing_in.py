@@ -168,7 +168,6 @@ def signing_in(kind: type[SigningIn] = SigningIn) -> MakeRemote:
     """Return a maker of the way to an upstream that is signed in to; several are not."""
 
     def make(upstreams: Sequence[tuple[str, Mapping[str, str]]]) -> Remote:
-        """Return the way to one upstream, or to several."""
         if len(upstreams) == 1:
             return kind(*upstreams[0])
         return Several([Remote(*each) for each in upstreams])

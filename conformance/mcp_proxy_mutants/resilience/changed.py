@@ -38,7 +38,6 @@ class ChangedLoad:
         edit: Edit | None = fresh({"edit": self.edit})["edit"]
 
         async def load(request: Json) -> Json:
-            """Make the requested load and return its answer, changed by `edit` if there is one."""
             answer = await loaded(request, policy)
             return edit(answer, request) if edit is not None else answer
 

@@ -39,7 +39,6 @@ def taken(kind: str, when: Callable[[Signal, Connection, int], bool]) -> Hear:
     """
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
-        """Return the signal as one of `kind` if `when` is true, else unchanged."""
         if not when(signal, connection, attempts):
             return signal
         return Signal(kind, signal.code, signal.detail, signal.body)
@@ -95,10 +94,7 @@ def wrapping(wrap: Callable[[Session], Session]) -> Attempt:
     """Return a hook `attempt` (one try to load) whose session is the one that `wrap` returns."""
 
     async def wrapped(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Load a server over the session that `wrap` returns; return its tools and that session."""
-
         async def connected(to: Connection) -> Session:
-            """Connect as usual, and wrap the session."""
             return wrap(await connect(to))
 
         return await std.attempt(connection, connected)
@@ -121,7 +117,6 @@ def at(method: str, kind: str, *kinds: str) -> Attempt:
     """
 
     def hear(sent: str, signal: Signal) -> Signal:
-        """Return the signal, as `kind` if it came at that method and is one of `kinds`."""
         fits = sent == method and signal.kind in (kinds or MEANING)
         return Signal(kind, signal.code, signal.detail, signal.body) if fits else signal
 
@@ -137,10 +132,7 @@ def over(make: Callable[[Connection], Session]) -> Attempt:
     """Return a hook `attempt` with sessions from `make` for servers with a URL; stdio as usual."""
 
     async def made(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Load a server over a session from `make` if it has a URL, else over the usual one."""
-
         async def connected(to: Connection) -> Session:
-            """Return a session from `make` for a URL, and the usual one for a command."""
             return make(to) if to.url else await connect(to)
 
         return await std.attempt(connection, connected)
@@ -162,7 +154,6 @@ def together(
     """
 
     async def loaded(loads: Loads) -> list[Outcome]:
-        """Load all servers at once and return what `change` makes of their outcomes."""
         return change(await std.side_by_side(loads))
 
     return loaded

@@ -30,7 +30,6 @@ def _described_if_lost(text: str) -> Callable[[Facts, Status, bool], Json]:
     """Return a `locked_entry` decision: tools of unreadable approval have this description."""
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
-        """Return the usual entry, with `text` as its description if the approval is lost."""
         usual = std.locked_entry(facts, status, withheld)
         return usual | ({"description": text} if _is_lost(facts) and not withheld else {})
 
@@ -75,7 +74,6 @@ def _lost_for_good() -> Callable[[Facts], Status]:
     lost: set[str] = set()
 
     def classify(facts: Facts) -> Status:
-        """Return the usual status, but `disabled_unknown` for a user lock that once had it."""
         status = std.classify(facts)
         if status == "disabled_unknown":
             lost.add(facts.tool.key)
@@ -93,10 +91,6 @@ def _lost_counts_kept() -> Callable[[Tally], Json | None]:
     kept: dict[frozenset[str], Json | None] = {}
 
     def counts(tools: Tally) -> Json | None:
-        """Return the kept counts of these tools, or the usual ones; None if nothing is locked.
-
-        While an approval is unreadable, the usual ones are kept.
-        """
         names = frozenset(facts.tool.key for facts, _ in tools)
         if any(_is_lost(facts) for facts, _ in tools):
             kept[names] = std.counts(tools)

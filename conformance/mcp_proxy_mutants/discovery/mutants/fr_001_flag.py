@@ -24,7 +24,6 @@ def _denials_unseen_after_restart(gateway: Gateway) -> None:
     first = gateway.config.servers
 
     def discovered(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; while stale, discovery ignores config's denial."""
         stale = restarted and gateway.config.servers == first and surface == "discovery"
         return std.may_call(replace(facts, denied=False) if stale else facts, surface)
 
@@ -58,7 +57,6 @@ def _sticky() -> Callable[[Mapping[str, Any]], bool]:
     last = False
 
     def sticky(arguments: Mapping[str, Any]) -> bool:
-        """Return the request's flag and keep it; without one, return the last, at first false."""
         nonlocal last
         if "include_disabled" in arguments:
             last = std.flag(arguments)
@@ -72,7 +70,6 @@ def _next_too() -> Callable[[Mapping[str, Any]], bool]:
     last = [False]
 
     def flag(arguments: Mapping[str, Any]) -> bool:
-        """Keep and return the request's flag, or return the one before while another is served."""
         before, last[0] = last[0], std.flag(arguments)
         return before if crowded() else last[0]
 
@@ -83,7 +80,6 @@ def _locked_among_tools(gateway: Gateway) -> None:
     """Without the flag, list locked hits among the callable ones; with it, leave their places."""
 
     def window(hits: Sequence[Match], limit: int) -> Windows:
-        """Return the first `limit` hits, locked or not, and all the locked ones."""
         return hits[:limit], [hit for hit in hits if not hit.may_call]
 
     decide(

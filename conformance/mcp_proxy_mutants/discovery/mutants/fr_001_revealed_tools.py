@@ -34,10 +34,6 @@ def _hide(gateway: Gateway, hidden: Chosen) -> None:
     """Leave the locked hits that `hidden` selects out of every answer; their calls stay refused."""
 
     def without(hits: Sequence[Match], limit: int) -> Windows:
-        """Split the hits as usual, but drop the locked ones that `hidden` selects.
-
-        Return the callable ones, up to the limit, and the locked ones.
-        """
         callables, rest = std.window(hits, limit)
         return callables, [hit for hit in rest if not hidden(hit.facts)]
 
@@ -48,7 +44,6 @@ def _changed_or_else_new(gateway: Gateway) -> None:
     """Leave pending tools out of answers while their server has a changed one, listed or not."""
 
     def status(facts: Facts) -> Status | None:
-        """Return the withheld status as usual; None for a pending tool beside a changed one."""
         listed = gateway.known()[facts.tool.server]
         changed = any(other.approval == "changed" for other in listed)
         return None if changed and facts.approval == "pending" else std.withheld_status(facts)
@@ -61,7 +56,6 @@ def _only_allowed_loaded(gateway: Gateway) -> None:
     real = gateway.tools
 
     def tools(server: str) -> Mapping[str, Tool]:
-        """Return the server's tools by name; with an allow list, only those that it names."""
         entry = gateway.config.servers.get(server)
         allowed = entry.enabled_tools if entry else None
         loaded = real(server)
@@ -78,7 +72,6 @@ def _long_deny_list_hidden(gateway: Gateway) -> None:
     """Hide the denied tools of servers that deny more than one."""
 
     def hidden(facts: Facts) -> bool:
-        """Whether config denies the tool, and its server's deny list names more than one."""
         server = gateway.config.servers[facts.tool.server]
         return facts.denied and len(server.disabled_tools) > 1
 
@@ -91,7 +84,6 @@ def _refresh_forgets(gateway: Gateway) -> None:
     real = gateway.refresh
 
     async def refresh(name: str) -> Outcome:
-        """Refresh the server as usual, and note its tools that the user has locked."""
         outcome = await real(name)
         locked = [facts for facts in gateway.known()[name] if facts.disabled_by_user]
         forgotten.update(facts.tool.key for facts in locked)
@@ -119,10 +111,6 @@ def _changed_listed_once() -> Callable[[Facts], Status | None]:
     listings: dict[str, int] = {}
 
     def status(facts: Facts) -> Status | None:
-        """Count a look at a changed tool.
-
-        Return its withheld status, None from the second look on.
-        """
         key = facts.tool.key
         if facts.approval == "changed":
             listings[key] = listings.get(key, 0) + 1
@@ -136,7 +124,6 @@ def _quarantine_drops_tools(gateway: Gateway) -> None:
     real = gateway.tools
 
     def tools(server: str) -> Mapping[str, Tool]:
-        """Return the server's tools by name; none while it is in quarantine."""
         entry = gateway.config.servers.get(server)
         return {} if entry and entry.quarantined else real(server)
 
@@ -147,7 +134,6 @@ def _trusted_left_out(gateway: Gateway) -> None:
     """Leave the withheld tools of servers that the configuration trusts out of answers."""
 
     def status(facts: Facts) -> Status | None:
-        """Return the withheld status as usual; None for a tool of a trusted server."""
         server: Server = gateway.config.servers[facts.tool.server]
         return None if gateway.config.trusts(server) else std.withheld_status(facts)
 
@@ -161,10 +147,6 @@ def _named_only(statuses: set[str]) -> Callable[[Json, Request], Json]:
     """
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the answer without entries of these statuses that the query does not name.
-
-        Texts and sections that are not needed any more go, too.
-        """
         wanted = set(terms(request.query))
         kept = [
             entry
@@ -203,7 +185,6 @@ def _dropped_when_listed(gateway: Gateway) -> None:
     record = own(gateway, "_record")
 
     def recorded(name: str) -> None:
-        """Record the server's new list as usual, and note its tools that the user has locked."""
         record(name)
         known = gateway.records() or {}
         dropped[name] = {
@@ -229,7 +210,6 @@ def _stdio_hidden(gateway: Gateway) -> None:
     """Hide the locked tools of servers that run over stdio from discovery."""
 
     def locked(facts: Facts) -> bool:
-        """Whether the tool is locked and its server runs over stdio."""
         return bool(gateway.config.servers[facts.tool.server].command) and not std.may_call(
             facts, "discovery"
         )
@@ -244,7 +224,6 @@ def _open_to_lists(*approvals: str) -> dict[str, Any]:
     """
 
     def view(facts: Facts) -> Facts:
-        """Return the facts as approved if the approval is one of these states; else unchanged."""
         return replace(facts, approval="approved") if facts.approval in approvals else facts
 
     return {
@@ -263,7 +242,6 @@ def _dropped_after_lookups() -> Callable[[Facts], bool]:
     looks: dict[str, int] = {}
 
     def indexed(facts: Facts) -> bool:
-        """Whether the tool is indexed; not after 20 such questions about it while user-locked."""
         if facts.disabled_by_user and not facts.denied:
             looks[facts.tool.key] = looks.get(facts.tool.key, 0) + 1
         return std.indexed(facts) and looks.get(facts.tool.key, 0) <= LOOKS

@@ -23,12 +23,7 @@ def _last_hit_lost(document: Json, request: Request) -> Json:
 
 def _default(change: Callable[[Json, Request], Json]) -> Callable[[Json, Request], Json]:
     """Return an `answer` change that applies `change` only to answers without the flag."""
-
-    def answer(document: Json, request: Request) -> Json:
-        """Return an unflagged answer as `change` returns it; a flagged one as it is."""
-        return document if request.flag else change(document, request)
-
-    return answer
+    return lambda document, request: document if request.flag else change(document, request)
 
 
 def _flag_echoed(document: Json, request: Request) -> Json:
@@ -59,7 +54,6 @@ def _opted_in() -> Callable[[Json, Request], Json]:
     opted_in: list[bool] = []
 
     def answer(document: Json, request: Request) -> Json:
-        """Return an unflagged answer, marked once a flagged one had locked tools; note these."""
         if request.flag:
             opted_in.extend([True] * bool(document.get("disabled")))
             return document
@@ -73,7 +67,6 @@ def _last_limit() -> Callable[[Mapping[str, Any], int], int]:
     last: list[int] = []
 
     def limit(arguments: Mapping[str, Any], default: int) -> int:
-        """Return the limit; the default is the last flagged limit, which is kept."""
         limit = std.limit(arguments, last[0] if last else default)
         if arguments.get("limit") is not None and std.flag(arguments):
             last[:] = [limit]
@@ -89,20 +82,14 @@ def _leaking(pick: Callable[[Match], str | None]) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: unflagged answers name the search's locked hits, by `pick`."""
         leaked: list[str] = []
 
         def noting(hits: Sequence[Match], limit: int) -> Windows:
-            """Split the hits as usual, and keep the texts of the locked ones for the answer.
-
-            Return the callable ones, up to the limit, and the locked ones.
-            """
             callables, rest = std.window(hits, limit)
             leaked[:] = [text for hit in rest if (text := pick(hit))]
             return callables, rest
 
         def answer(document: Json, request: Request) -> Json:
-            """Return an unflagged answer with the kept texts after its usage instructions."""
             if request.flag or not leaked:
                 return document
             usage = f"{document['usage_instructions']} Not offered: {', '.join(leaked)}."
@@ -127,10 +114,6 @@ def _neighbours(gateway: Gateway) -> None:
     """With the flag, list also the denied tools of a hit's server that the query did not find."""
 
     def wide(matches: Sequence[Match], limit: int) -> Windows:
-        """Split the hits as usual, but add their servers' unfound denied tools to the locked ones.
-
-        Return the callable ones, up to the limit, and the locked ones.
-        """
         callables, rest = std.window(matches, limit)
         hits = {hit.facts.tool.key for hit in matches}
         known = gateway.known()
@@ -176,7 +159,6 @@ def _explained_beside_locks(gateway: Gateway) -> None:
     """Explain the flag in unflagged answers as soon as any tool is locked."""
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the answer, with the explanation if it has no flag and a tool is locked."""
         known = (facts for own in gateway.known().values() for facts in own)
         locked = any(not std.may_call(facts, "discovery") for facts in known)
         return document if request.flag or not locked else _explained(document)
@@ -194,10 +176,6 @@ def _user_locked_in_default(gateway: Gateway) -> None:
     known: dict[str, Facts] = {}
 
     def answer(document: Json, request: Request) -> Json:
-        """Return an unflagged answer with `did_you_mean` if the query is a user-locked tool's name.
-
-        Tools once known within an agent's scope are remembered, with their facts of then.
-        """
         if request.flag:
             return document
         for server, of_server in gateway.known().items():
@@ -218,20 +196,14 @@ def _beside_locked(change: Callable[[Json, int], Json]) -> Callable[[Gateway], N
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: unflagged answers pass through `change` beside locked hits."""
         locked: list[Match] = []
 
         def noting(hits: Sequence[Match], limit: int) -> Windows:
-            """Split the hits as usual, and keep the locked ones for the answer.
-
-            Return the callable ones, up to the limit, and the locked ones.
-            """
             callables, rest = std.window(hits, limit)
             locked[:] = rest
             return callables, rest
 
         def answer(document: Json, request: Request) -> Json:
-            """Return an unflagged answer with callable tools, changed if any hit was locked."""
             beside = not request.flag and document["tools"] and locked
             return change(document, len(locked)) if beside else document
 

@@ -101,16 +101,11 @@ def _parameters_in_usage(gateway: Gateway) -> None:
     servers: set[str] = set()
 
     def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        """Split the hits as usual, and keep the names of their servers for the answer.
-
-        Return the callable ones, up to the limit, and the locked ones.
-        """
         servers.clear()
         servers.update(hit.facts.tool.server for hit in hits)
         return std.window(hits, limit)
 
     def answer(document: Json, request: Request) -> Json:
-        """Return an unflagged answer with parameter names after its usage instructions."""
         if request.flag:
             return document
         names = [
@@ -133,12 +128,10 @@ def _user_text_for_two_locks(gateway: Gateway) -> None:
     both: list[bool] = []
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
-        """Return the usual locked entry, and note whether config and user lock the tool."""
         both.append(facts.denied and facts.disabled_by_user)
         return std.locked_entry(facts, status, withheld)
 
     def joined(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-        """Return the usual section; config's text is the user's if a listed tool has both."""
         has_both, texts = any(both), dict(remediation)
         both.clear()
         if has_both and "disabled_by_config" in texts:
@@ -166,10 +159,6 @@ def _counted_as(
     view = _denied_unless(lifted)
 
     def block(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-        """Return the usual counts, with statuses of locked tools by the changed facts.
-
-        None if nothing is locked.
-        """
         return std.counts(
             [(facts, status and std.classify(view(facts))) for facts, status in tools]
         )
@@ -185,7 +174,6 @@ def _shorter_when_repeated() -> Callable[[Facts, Texts], str]:
     refusals: dict[str, int] = {}
 
     def shorter(facts: Facts, texts: Texts) -> str:
-        """Count the refusal of the tool; return the usual text, or the shorter one."""
         key = facts.tool.key
         refusals[key] = refusals.get(key, 0) + 1
         if std.classify(facts) != "disabled_by_config" or refusals[key] == 1:
@@ -212,7 +200,6 @@ def _minus(member: str, when: Callable[[Facts], bool] = lambda _: True) -> Entry
     """
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
-        """Return the locked entry, without `member` if `when` selects the tool."""
         whole = std.locked_entry(facts, status, withheld)
         return {key: value for key, value in whole.items() if key != member or not when(facts)}
 
@@ -255,7 +242,6 @@ def _last_described() -> Entry:
     descriptions: dict[str, str] = {}
 
     def members(facts: Facts, _status: Status, withheld: bool) -> Json:
-        """Keep the description unless withheld; return the last one kept as `description`."""
         if not withheld:
             descriptions[facts.tool.key] = facts.tool.description
         return (
@@ -302,7 +288,6 @@ def _refused_by_schema(gateway: Gateway) -> None:
     async def reply(
         _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
     ) -> Json:
-        """Return the usual reply, or the error for the first tool with the word in its schema."""
         answer, params = await respond(), message.get("params") or {}
         query = str((params.get("arguments") or {}).get("query") or "?")
         if params.get("name") != "retrieve_tools":

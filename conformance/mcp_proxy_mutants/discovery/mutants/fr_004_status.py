@@ -40,7 +40,6 @@ def _found_by_each_word(*statuses: str) -> Callable[[Json, Request], Json]:
     """
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the answer with such entries repeated, if it has any."""
         words = request.query.split()
         again = [
             entry
@@ -69,10 +68,6 @@ def _unknown_after_unlock(gateway: Gateway) -> None:
     twice: set[str] = set()
 
     def status(facts: Facts) -> Status:
-        """Return the usual status.
-
-        `disabled_unknown` for a tool that once had both locks and has not now.
-        """
         if facts.denied and facts.disabled_by_user:
             twice.add(facts.tool.key)
         elif facts.tool.key in twice:
@@ -89,7 +84,6 @@ def _seventh_word(gateway: Gateway) -> None:
     """
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
-        """Return the locked entry, with that status if denied on a server with an allow list."""
         server = gateway.config.servers[facts.tool.server]
         listed = std.locked_entry(facts, status, withheld)
         left_out = status == "disabled_by_config" and server.enabled_tools is not None
@@ -122,15 +116,7 @@ def _denied_too(of: Callable[[Facts], bool]) -> Callable[[Facts], Status | None]
 
     The reference lists no denied tool as quarantined or pending; this lists those.
     """
-
-    def status(facts: Facts) -> Status | None:
-        """Return the withheld status, as if not denied if `of` selects the tool.
-
-        None: not listed.
-        """
-        return std.withheld_status(replace(facts, denied=False) if of(facts) else facts)
-
-    return status
+    return lambda facts: std.withheld_status(replace(facts, denied=False) if of(facts) else facts)
 
 
 def _unreadable(facts: Facts, status: Status) -> Status:
@@ -143,10 +129,6 @@ def _stays_listed() -> Callable[[Sequence[Match], int], Windows]:
     locked: set[str] = set()
 
     def lingering(hits: Sequence[Match], limit: int) -> Windows:
-        """Split the hits as usual, but callable ones that were once denied count as locked.
-
-        Return the callable ones, up to the limit, and the locked ones.
-        """
         callables, rest = std.window(hits, limit)
         stale = [hit for hit in callables if hit.facts.tool.key in locked]
         locked.update(hit.facts.tool.key for hit in rest if hit.facts.denied)
@@ -164,10 +146,6 @@ def _second_lock_unseen() -> Callable[[Facts, str], bool]:
     freed: set[str] = set()
 
     def discovered(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called.
-
-        In discovery also if user-locked after it was locked and free.
-        """
         free, key = std.may_call(facts, surface), facts.tool.key
         if surface != "discovery":
             return free
@@ -185,7 +163,6 @@ def _user_lock_seldom_read() -> Callable[[Facts, str], bool]:
     kept: dict[str, tuple[bool, int]] = {}
 
     def discovered(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; discovery uses the kept lock and renews it at times."""
         if surface != "discovery":
             return std.may_call(facts, surface)
         locked, looks = kept.get(facts.tool.key, (facts.disabled_by_user, 0))
@@ -201,7 +178,6 @@ def _user_locks_of_start(gateway: Gateway) -> None:
     start = {key for key, record in gateway.store.records().items() if record.disabled}
 
     def discovered(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; in discovery not if it was user-locked at the start."""
         key = facts.tool.server, facts.tool.name
         held = key in start and not facts.disabled_by_user
         return (
@@ -218,10 +194,6 @@ def _now_and_then() -> Callable[[Facts], Status]:
     looks: Counter[str] = Counter()
 
     def status(facts: Facts) -> Status:
-        """Count the look.
-
-        Return the usual status, `disabled_unknown` at each fifth of a user lock.
-        """
         looks[facts.tool.key] += 1
         slow = looks[facts.tool.key] % OFTEN == 0 and facts.disabled_by_user
         return "disabled_unknown" if slow else std.classify(facts)
@@ -238,7 +210,6 @@ def _after_another_agent() -> Callable[[Json, Request], Json]:
     turns = count()
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the answer, with unknown reasons if another agent made the request before."""
         other = last[0] not in {"", request.agent.name}
         last[0] = request.agent.name
         if not other or not next(turns) or "disabled" not in document:
@@ -283,7 +254,6 @@ def _config_of_start(gateway: Gateway) -> None:
     first = gateway.config.servers
 
     def read(_: Gateway, facts: Facts) -> bool:
-        """Whether the configuration of the start denies the tool."""
         server = first.get(facts.tool.server)
         return facts.denied if server is None else server.denies(facts.tool.name)
 
@@ -295,7 +265,6 @@ def _config_before_last(gateway: Gateway) -> None:
     configs = [gateway.config, gateway.config]
 
     def read(now: Gateway, facts: Facts) -> bool:
-        """Whether the configuration before the last change denies the tool."""
         if now.config.document != configs[1].document:
             configs[:] = [configs[1], now.config]
         server = configs[0].servers.get(facts.tool.server)
@@ -359,7 +328,6 @@ def _first_in_discovery(kept: dict[str, bool]) -> Callable[[Facts, str], bool]:
     """
 
     def may_call(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; discovery keeps its first decision."""
         may = std.may_call(facts, surface)
         return kept.setdefault(facts.tool.key, may) if surface == "discovery" else may
 
@@ -377,7 +345,6 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
     kept: dict[tuple[str, str, int], Json] = {}
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the kept answer to an equal flagged request, else this one; keep a flagged one."""
         key = request.agent.name, request.query, request.limit
         return kept.setdefault(key, document) if request.flag else document
 
@@ -393,14 +360,12 @@ def _until_refresh(gateway: Gateway) -> None:
     record = own(gateway, "_record")
 
     def recorded(name: str) -> None:
-        """Record the server's new list as usual, and renew the kept facts of its tools."""
         record(name)
         for key in [key for key, facts in view.items() if facts.tool.server == name]:
             del view[key]
         view.update({facts.tool.key: facts for facts in gateway.known().get(name, ())})
 
     def may_call(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; discovery decides by the facts of the last reading."""
         known = view.get(facts.tool.key, facts) if surface == "discovery" else facts
         return std.may_call(known, surface)
 
@@ -416,7 +381,6 @@ def _gone_stay_listed(gateway: Gateway) -> None:
     remembered: dict[str, Facts] = {}
 
     def shown() -> dict[str, list[Facts]]:
-        """Return the known tools by server, with the locked ones that their server dropped."""
         known = {name: list(tools) for name, tools in gateway.known().items()}
         keys = {facts.tool.key for tools in known.values() for facts in tools}
         for facts in [facts for tools in known.values() for facts in tools]:
@@ -437,10 +401,6 @@ def _named_by_the_records(gateway: Gateway) -> None:
     """
 
     def answer(document: Json, request: Request) -> Json:
-        """Return a flagged answer with gone user-locked tools that are the query, and their text.
-
-        Other answers are unchanged.
-        """
         if not request.flag:
             return document
         gone = [
@@ -469,7 +429,6 @@ def _came_back(gateway: Gateway) -> set[str]:
     back: set[str] = set()
 
     def recorded(name: str) -> None:
-        """Record the server's new list as usual, and add the tools that came back to the set."""
         record(name)
         now = {tool.key for tool in gateway.tools(name).values()}
         back.update((now - present.get(name, set())) & known.get(name, set()))
@@ -484,7 +443,6 @@ def _back_and_open(gateway: Gateway) -> None:
     back = _came_back(gateway)
 
     def may_call(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; in discovery also if it came back."""
         return std.may_call(facts, surface) or (surface == "discovery" and facts.tool.key in back)
 
     decide(gateway, may_call=may_call)
@@ -495,7 +453,6 @@ def _back_and_undenied(gateway: Gateway) -> None:
     back = _came_back(gateway)
 
     def may_call(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; for a call, without config's denial if it came back."""
         passes = is_call(surface) and facts.tool.key in back
         return std.may_call(replace(facts, denied=False) if passes else facts, surface)
 
@@ -507,10 +464,6 @@ def _back_twice(gateway: Gateway) -> None:
     back = _came_back(gateway)
 
     def window(hits: Sequence[Match], limit: int) -> Windows:
-        """Split the hits as usual, and add the locked ones that came back once more.
-
-        Return the callable ones, up to the limit, and the locked ones.
-        """
         callables, rest = std.window(hits, limit)
         return callables, [*rest, *(hit for hit in rest if hit.facts.tool.key in back)]
 

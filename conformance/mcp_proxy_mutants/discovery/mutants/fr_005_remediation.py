@@ -45,7 +45,6 @@ def _empty_answers_kept() -> Callable[[Json, Request], Json]:
     kept: dict[str, Json] = {}
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the kept answer to a flagged query, once, else this one; keep one with a note."""
         if request.flag and request.query in kept:
             return kept.pop(request.query)
         if "notice" in document:
@@ -63,15 +62,10 @@ def _not_what_was_refused(gateway: Gateway) -> None:
     refused: set[str] = set()
 
     def rejection(facts: Facts, texts: object) -> str:
-        """Reject as usual, and note the tool for the next search."""
         refused.add(facts.tool.key)
         return std.rejection(facts, gateway.policy.remediation if texts else {})
 
     def without(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        """Split the hits as usual without the noted tools, which are then forgotten.
-
-        Return the callable ones, up to the limit, and the locked ones.
-        """
         callables, rest = std.window(hits, limit)
         kept = [hit for hit in rest if hit.facts.tool.key not in refused]
         refused.difference_update(hit.facts.tool.key for hit in rest)
@@ -84,7 +78,6 @@ def _ten_others(gateway: Gateway) -> None:
     """With the flag, list ten other locked tools in place of the only one that matches."""
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the answer with the ten others and their texts; as it is without room for ten."""
         listed = document.get("disabled", [])
         roomy = std.cap(request.limit) == std.LOCKED_CAP
         if not request.flag or len(listed) != 1 or not roomy:
@@ -115,7 +108,6 @@ def _text_in(status: Status) -> Callable[[Facts, Status, bool], Json]:
     """Return a `locked_entry` decision: descriptions under `status` end with its remedy text."""
 
     def entry(facts: Facts, current: Status, withheld: bool) -> Json:
-        """Return the locked entry; one of `status` that is described ends with the remedy text."""
         listed = std.locked_entry(facts, current, withheld)
         if current != status or withheld:
             return listed
@@ -142,7 +134,6 @@ def _map(*, without: str = "", plus: Mapping[str, str] = {}) -> Callable[..., Js
     """Return a `remediation_map` decision that omits one status and adds texts to the usual map."""
 
     def remediation_map(shown: Sequence[Status], matched: Sequence[Status], texts: Texts) -> Json:
-        """Return the usual map with the added texts, without the omitted status."""
         whole = {**plus, **std.remediation_map(shown, matched, texts)}
         return {status: text for status, text in whole.items() if status != without}
 

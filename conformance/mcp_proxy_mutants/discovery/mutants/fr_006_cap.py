@@ -35,12 +35,10 @@ def _each_status(gateway: Gateway) -> None:
     most = [0]
 
     def none(wanted: int) -> int:
-        """Return a cap of 1000, beyond any answer, and note the right one."""
         most[0] = std.cap(wanted)
         return ALL
 
     def capped(entries: Sequence[Json], remediation: Mapping[str, str]) -> Json:
-        """Return the locked section with at most the right cap of entries of each status."""
         counts: Counter[str] = Counter()
         kept = []
         for entry in entries:
@@ -68,7 +66,6 @@ def _fraction_lifts(gateway: Gateway) -> None:
     odd = [False]
 
     def read(arguments: Mapping[str, Any], default: int) -> int:
-        """Return the usual limit, and note whether the sent one is a fraction."""
         value = arguments.get("limit")
         odd[0] = isinstance(value, float) and value != int(min(value, ALL))
         return std.limit(arguments, default)
@@ -80,10 +77,6 @@ def _capped_by(kind: Callable[[Match], str]) -> Window:
     """Return a `window` decision that applies the cap to each `kind` of locked hits by itself."""
 
     def window(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        """Split the hits as usual; of the locked ones of each kind, keep the first up to the cap.
-
-        Return the callable ones, up to the limit, and the locked ones.
-        """
         callables, rest = std.window(hits, limit)
         counts: Counter[str] = Counter()
         kept: list[Match] = []
@@ -138,20 +131,18 @@ def _default_uncapped(publishes: bool) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: an absent limit gives five callable tools, up to ten locked."""
         default_of_five(gateway, publishes=publishes)
         absent, read = [False], gateway.policy.limit
 
         def limit(arguments: Mapping[str, Any], default: int) -> int:
-            """Return the limit, five if absent, and note whether it was absent."""
             absent[0] = arguments.get("limit") is None
             return read(arguments, default)
 
-        def cap(wanted: int) -> int:
-            """Return the usual cap; ten if the request had no limit."""
-            return std.LOCKED_CAP if absent[0] else std.cap(wanted)
-
-        decide(gateway, limit=limit, cap=cap)
+        decide(
+            gateway,
+            limit=limit,
+            cap=lambda wanted: std.LOCKED_CAP if absent[0] else std.cap(wanted),
+        )
 
     return swap
 
@@ -163,17 +154,14 @@ def _raised_by_exact(raised: Callable[[int, int], int]) -> Callable[[Gateway], N
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: count the tools named exactly, and raise the cap by `raised`."""
         exact = [0]
 
         def matches(query: str, facts: Facts) -> float:
-            """Return the usual relevance, and count the tools whose exact name is the query."""
             relevance = std.matches(query, facts)
             exact[0] += relevance == std.EXACT
             return relevance
 
         def cap(wanted: int) -> int:
-            """Return the raised cap, and begin to count for the next answer."""
             named, exact[0] = exact[0], 0
             return raised(std.cap(wanted), named)
 

@@ -33,14 +33,9 @@ def _kept_by_query(member: str) -> Callable[[], Callable[[Json, Request], Json]]
     """
 
     def make() -> Callable[[Json, Request], Json]:
-        """Return an `answer` change that gives agents `member` of the administrator's last answer.
-
-        It is kept by query.
-        """
         kept: dict[str, Any] = {}
 
         def answer(document: Json, request: Request) -> Json:
-            """Return the answer with the kept member, if any; keep that of the administrator."""
             if member not in document:
                 return document
             if request.agent.servers is None:
@@ -64,16 +59,13 @@ def _scope_of_the_latest(gateway: Gateway) -> None:
     async def reply(
         agent: Agent, _session: str, _message: Json, respond: Callable[[], Awaitable[Json]]
     ) -> Json:
-        """Note the agent, let other requests begin, and answer as usual."""
         latest[:] = [agent]
         await asyncio.sleep(MOMENT_S)
         return await respond()
 
-    def scope(_: Agent, server: str, purpose: Purpose) -> bool:
-        """Whether the server is in the scope of the agent that was noted last."""
-        return std.scope(latest[0], server, purpose)
-
-    decide(gateway, reply=reply, scope=scope)
+    decide(
+        gateway, reply=reply, scope=lambda _, server, purpose: std.scope(latest[0], server, purpose)
+    )
 
 
 def _joined_in_flight(gateway: Gateway) -> None:
@@ -83,7 +75,6 @@ def _joined_in_flight(gateway: Gateway) -> None:
     async def reply(
         _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
     ) -> Json:
-        """Return the answer under way to equal arguments, under the request's own id."""
         if (message.get("params") or {}).get("name") != "retrieve_tools":
             return await respond()
         asked = json.dumps(message["params"].get("arguments"), sort_keys=True)
@@ -102,7 +93,6 @@ def _beyond_as_unknown(gateway: Gateway) -> None:
     """Show agents withheld tools beyond their scope, without server and as `disabled_unknown`."""
 
     def answer(document: Json, request: Request) -> Json:
-        """Return an agent's answer with nameless servers and unknown reasons beyond the scope."""
         servers = request.agent.servers
         if servers is None or "disabled" not in document:
             return document
@@ -135,7 +125,6 @@ def _others_when_none(gateway: Gateway) -> None:
     """
 
     def answer(document: Json, request: Request) -> Json:
-        """Return an unflagged answer without tools and note with the note on all servers."""
         if request.flag or document["tools"] or "notice" in document:
             return document
         everyone = {
@@ -161,12 +150,10 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: only the first ten locked hits of all servers can be listed."""
         everything = gateway.index
         ten: list[set[str]] = [set()]
 
         def index(tools: tuple[object, ...]) -> object:
-            """Return an index of the tools in scope that notes the ten locked hits of all."""
             everyone = [facts for listed in gateway.known().values() for facts in listed]
             whole = everything(tuple(facts.tool for facts in everyone if gateway.searchable(facts)))
             own = everything(tools)
@@ -176,10 +163,6 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
                 """The agent's index, which also searches that of all servers."""
 
                 def find(self, query: str) -> list[tuple[str, float]]:
-                    """Return (key, score) of the hits in scope.
-
-                    The first ten locked hits of all servers are noted.
-                    """
                     hits = [(by_key[key], score) for key, score in whole.find(query)]
                     locked = [
                         Match(facts=facts, score=score, may_call=False)
@@ -193,10 +176,6 @@ def _first_ten_of_all(order: Callable[[Match], str] | None) -> Callable[[Gateway
             return Both()
 
         def within(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-            """Split the hits as usual, but keep only the locked ones among the ten noted.
-
-            Return the callable ones, up to the limit, and the locked ones.
-            """
             callables, rest = std.window(hits, limit)
             return callables, [hit for hit in rest if hit.facts.tool.key in ten[0]]
 
@@ -213,7 +192,6 @@ def _rolled_up(gateway: Gateway) -> None:
     """
 
     def block(tools: Tally) -> Json | None:
-        """Return the server's counts with `elsewhere`; None if nothing on it is locked."""
         counts = std.counts(tools)
         if not counts:
             return counts
@@ -237,7 +215,6 @@ def _named_beyond(gateway: Gateway) -> None:
     """
 
     def spelled(document: Json) -> str:
-        """Return the document's JSON; a listing of servers with `not_shown` if any is missing."""
         if "servers" not in document:
             return render(document)
         shown = {entry["name"] for entry in document["servers"]}
@@ -287,7 +264,6 @@ def _first_agent() -> Scope:
     first: list[Agent] = []
 
     def scope(agent: Agent, server: str, purpose: Purpose) -> bool:
-        """Decide as usual; for withheld tools, note the agent and decide for the first one."""
         if purpose != "quarantine":
             return std.scope(agent, server, purpose)
         first.append(agent)
@@ -305,7 +281,6 @@ def _kept_answers() -> Callable[[Json, Request], Json]:
     kept: dict[tuple[str, int], tuple[float, Json]] = {}
 
     def answer(document: Json, request: Request) -> Json:
-        """Return a flagged answer with the cached locked section and map, renewed if too old."""
         if not request.flag:
             return document
         key, now = (request.query, request.limit), time.monotonic()
@@ -330,10 +305,6 @@ def _kept_notes() -> Callable[[Json, Request], Json]:
     kept: dict[str, tuple[float, str]] = {}
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the answer, with the kept note if it has neither tools nor a note.
-
-        Keep its own note. A flagged answer is unchanged.
-        """
         if request.flag or document["tools"]:
             return document
         since, notice = kept.get(request.query, (0.0, ""))
@@ -352,7 +323,6 @@ def _listing_of_the_first(gateway: Gateway) -> None:
     counted: list[object] = [None]
 
     def scope(agent: Agent, server: str, purpose: Purpose) -> bool:
-        """Whether the agent may see the server; in listings, whether the first one could."""
         if purpose != "listing":
             return std.scope(agent, server, purpose)
         if counted[0] is not gateway.known():
@@ -368,7 +338,6 @@ def _listing_of_the_widest(gateway: Gateway) -> None:
     shown: set[str] = set()
 
     def scope(agent: Agent, server: str, purpose: Purpose) -> bool:
-        """Whether the agent may see the server; in listings, or somebody before it could."""
         may = std.scope(agent, server, purpose)
         if may and purpose == "listing":
             shown.add(server)
@@ -384,7 +353,6 @@ def _total_in_listing(gateway: Gateway) -> None:
     """
 
     def summed(document: Json) -> str:
-        """Return the document's JSON; a listing with the number of all locked tools."""
         if "servers" in document:
             known = [facts for tools in gateway.known().values() for facts in tools]
             locked = sum(not std.may_call(facts, "listing") for facts in known)
@@ -424,7 +392,6 @@ def _suggesting(gateway: Gateway) -> None:
     """In the answer to an unknown tool, suggest the most similar other address, in scope or not."""
 
     def unknown(name: str) -> str:
-        """Return the usual refusal, with the suggestion if there is one."""
         known = [facts.tool.key for tools in gateway.known().values() for facts in tools]
         near = [key for key in get_close_matches(name, known) if key != name]
         return f"{std.unknown(name)}{f' Did you mean {near[0]}?' if near else ''}"
@@ -436,7 +403,6 @@ def _listing_siblings(gateway: Gateway) -> None:
     """In the answer to a tool unknown or beyond the scope, name its server's locked tools."""
 
     def unknown(name: str) -> str:
-        """Return the usual refusal, with the names of the server's locked tools if it has any."""
         listed = gateway.known().get(name.partition(":")[0], ())
         locked = [facts.tool.name for facts in listed if not std.may_call(facts, "call")]
         return f"{std.unknown(name)}{f' Locked there: {locked}.' if locked else ''}"
@@ -450,7 +416,6 @@ def _listing_siblings_to_readers(gateway: Gateway) -> None:
     async def reply(
         agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
     ) -> Json:
-        """Return the usual reply; the refusal of such a call ends with the names of the tools."""
         answer, params = await respond(), message.get("params") or {}
         if params.get("name") != "call_tool_read" or not answer["result"].get("isError"):
             return answer
@@ -475,15 +440,9 @@ def _inspected(
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: a refused inspection of a known server is answered by `view`."""
-
         async def reply(
             _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
-            """Return the usual reply; `view` answers a refused inspection of a server.
-
-            An unknown server is refused as usual.
-            """
             answer = await respond()
             arguments = (message.get("params") or {}).get("arguments") or {}
             listed = gateway.known().get(str(arguments.get("name")))
@@ -536,10 +495,6 @@ def _address_opens(gateway: Gateway) -> None:
     """
 
     def answer(document: Json, request: Request) -> Json:
-        """Return a flagged answer with the withheld tool whose address is the query, listed last.
-
-        Any other answer, or one that lists it, is unchanged.
-        """
         server, _, name = request.query.partition(":")
         facts = gateway.facts(server, name)
         if not request.flag or facts is None or std.withheld_status(facts) is None:

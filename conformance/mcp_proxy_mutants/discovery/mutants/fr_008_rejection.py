@@ -32,7 +32,6 @@ def _once_with_pointer() -> Callable[[Facts, Texts], str]:
     rejected: set[str] = set()
 
     def rejection(facts: Facts, texts: Texts) -> str:
-        """Reject as usual, from the tool's second refusal on without the pointer."""
         text, key = std.rejection(facts, texts), facts.tool.key
         again = key in rejected
         rejected.add(key)
@@ -73,7 +72,6 @@ def _unpointed(when: Callable[[Facts], bool]) -> Callable[[Facts, Texts], str]:
     """
 
     def rejection(facts: Facts, texts: Texts) -> str:
-        """Reject as usual, without the pointer if `when` selects the tool."""
         text = std.rejection(facts, texts)
         return text.removesuffix(std.POINTER).strip() if when(facts) else text
 
@@ -111,7 +109,6 @@ def _unlisted_as_unknown(gateway: Gateway) -> None:
     """Reject tools outside their server's allow list with the text for an unknown reason."""
 
     def rejection(facts: Facts, texts: Texts) -> str:
-        """Return the usual rejection; that for an unknown reason if the allow list denies."""
         if not by_allow_list(gateway, facts):
             return std.rejection(facts, texts)
         return f"The tool {facts.tool.key} was not called. {texts[UNKNOWN]} {std.POINTER}"

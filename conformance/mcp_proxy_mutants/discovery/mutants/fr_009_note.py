@@ -67,7 +67,6 @@ def _quarantine_counts_anew(gateway: Gateway) -> None:
     """Count in the note, too, each quarantined tool named like a match that config or user lock."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-        """Return the note on the locked matches and these namesakes; None if none is due."""
         names = {facts.tool.name for facts in locked if facts.denied or facts.disabled_by_user}
         known = [facts for tools in gateway.known().values() for facts in tools]
         held = [facts for facts in known if facts.quarantined and facts.tool.name in names]
@@ -80,7 +79,6 @@ def _ending(suffix: Callable[[Sequence[Facts]], str]) -> Note:
     """Return a `note` decision that appends `suffix` of the locked tools to a due note."""
 
     def ended(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-        """Return the usual note with the suffix; None if none is due."""
         due = std.note(flag, callables, locked)
         return due and f"{due}{suffix(locked)}"
 
@@ -104,16 +102,11 @@ def _beside_few(gateway: Gateway) -> None:
     locked_facts: list[Facts] = []
 
     def noting(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        """Split the hits as usual, and keep the facts of the locked ones for the answer.
-
-        Return the callable ones, up to the limit, and the locked ones.
-        """
         callables, rest = std.window(hits, limit)
         locked_facts[:] = [hit.facts for hit in rest]
         return callables, rest
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the answer, with a note on the kept tools if one callable tool is listed."""
         notice = std.note(request.flag, 0, locked_facts) if len(document["tools"]) == 1 else None
         return document | {"notice": notice} if notice else document
 
@@ -132,7 +125,6 @@ def _of_freed(gateway: Gateway) -> None:
     due: dict[str, str] = {}
 
     def answer(document: Json, request: Request) -> Json:
-        """Return an unflagged answer with the query's last note, which is kept."""
         if request.flag:
             return document
         if notice := document.get("notice"):
@@ -178,7 +170,6 @@ def _refused_at_one(gateway: Gateway) -> None:
     async def reply(
         _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
     ) -> Json:
-        """Return the usual reply, or the error in place of one at limit 1 with the note."""
         answer, params = await respond(), message.get("params") or {}
         limit = (params.get("arguments") or {}).get("limit")
         if limit != 1 or '"notice"' not in answer["result"]["content"][0]["text"]:
@@ -203,7 +194,6 @@ def _highest_note() -> Callable[[Json, Request], Json]:
     highest: dict[str, str] = {}
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the answer with the note of the highest number so far, which is kept."""
         if "notice" not in document:
             return document
         due = highest.setdefault(request.query, document["notice"])
@@ -226,7 +216,6 @@ def _numbered(number: Callable[[Sequence[Facts]], int]) -> Note:
     """
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-        """Return the note with that number; None if none is due or it is 0."""
         if flag or callables or not locked or not (count := number(locked)):
             return None
         return f"{count} matching tools exist but cannot be called; {HOW}"
@@ -238,7 +227,6 @@ def _then(change: Callable[[str, Sequence[Facts]], str | None]) -> Note:
     """Return a `note` decision that passes a due note and the locked tools through `change`."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-        """Return the usual note as `change` returns it; None if none is due."""
         text = std.note(flag, callables, locked)
         return text and change(text, locked)
 
@@ -268,7 +256,6 @@ def _first_time() -> Callable[[Json, Request], Json]:
     noted: set[str] = set()
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the answer, without its note if the query had one; note that it had."""
         if request.flag or request.query in noted:
             return _mute(document)
         if "notice" in document:
@@ -304,10 +291,6 @@ def _all_when_full(gateway: Gateway) -> None:
     """Count every locked tool of the proxy in the note if more than ten locked tools match."""
 
     def note(flag: bool, callables: int, locked: Sequence[Facts]) -> str | None:
-        """Return the note on the matches, or on every locked tool if they are more than ten.
-
-        None if none is due.
-        """
         known = [facts for tools in gateway.known().values() for facts in tools]
         every = [facts for facts in known if not std.may_call(facts, "note")]
         return std.note(flag, callables, every if len(locked) > std.LOCKED_CAP else locked)
@@ -330,7 +313,6 @@ def _first_note_after_restart_lost(gateway: Gateway) -> None:
     left = [1 if gateway.store.records() else 0]
 
     def answer(document: Json, _request: Request) -> Json:
-        """Return the answer, the first one with a note without it."""
         if "notice" not in document or not left[0]:
             return document
         left[0] -= 1

@@ -40,12 +40,12 @@ def _free(facts: Facts) -> bool:
 
 def _uncount(gateway: Gateway, hidden: Chosen) -> None:
     """Leave the locked tools that `hidden` selects out of the counts altogether."""
-
-    def block(tools: Tally) -> Json | None:
-        """Return the counts without these tools; None if nothing locked is left."""
-        return std.counts([pair for pair in tools if pair[1] is None or not hidden(pair[0])])
-
-    decide(gateway, counts=block)
+    decide(
+        gateway,
+        counts=lambda tools: std.counts(
+            [pair for pair in tools if pair[1] is None or not hidden(pair[0])]
+        ),
+    )
 
 
 def _over_pipes(gateway: Gateway) -> Chosen:
@@ -75,7 +75,6 @@ def _by_the_callable_ones() -> Block:
     kept: dict[frozenset[str], Json | None] = {}
 
     def counts(tools: Tally) -> Json | None:
-        """Return the block of the first time that just these tools were callable."""
         callables = frozenset(facts.tool.key for facts, status in tools if status is None)
         return kept.setdefault(callables, std.counts(tools))
 
@@ -90,7 +89,6 @@ def _lingering() -> Block:
     blocked: set[str] = set()
 
     def block(tools: Tally) -> Json | None:
-        """Return the usual counts; without any, `callable` alone if the server once had counts."""
         counts, servers = std.counts(tools), {facts.tool.server for facts, _ in tools}
         if counts:
             blocked.update(servers)
@@ -134,7 +132,6 @@ def _last_locked(gateway: Gateway) -> None:
     statuses: dict[str, dict[str, Status]] = {}
 
     def server_entry(entry: Json, tools: Sequence[Facts]) -> Json:
-        """Return a server's entry with counts of its locked tools, dropped ones included."""
         known = statuses.setdefault(entry["name"], {})
         for facts in tools:
             known.pop(facts.tool.name, None)
@@ -155,10 +152,6 @@ def _by_the_longest_list() -> Callable[[Tally], Json | None]:
     most: dict[str, int] = {}
 
     def counts(tools: Tally) -> Json | None:
-        """Return the counts, `callable` raised by the tools missing since the longest list.
-
-        None if nothing is locked.
-        """
         block = std.counts(tools)
         if block is None:
             return None
@@ -194,7 +187,6 @@ def _first_seen() -> Callable[[Json], str]:
     blocks: dict[str, Json] = {}
 
     def first(server: Json) -> Json:
-        """Return the inspected server with its first counts, which are kept."""
         if "tools" in server:
             kept = blocks.setdefault(server["name"], server["tools"])
             return server | {"tools": kept}
@@ -233,7 +225,6 @@ def _revisions() -> Callable[[Json], str]:
     last: list[str] = []
 
     def spelled(document: Json) -> str:
-        """Return the document's JSON, a listing with the revision; note changed counts."""
         listed = document.get("servers", [])
         blocks = json.dumps([entry.get("tools") for entry in listed])
         if listed and blocks not in last[-1:]:
@@ -279,7 +270,6 @@ def _first_counts() -> Counts:
     first: dict[str, Json] = {}
 
     def counts(tools: Tally) -> Json | None:
-        """Return the first counts of the server, which are kept; None while nothing is locked."""
         block = std.counts(tools)
         return block and first.setdefault(tools[0][0].tool.server, block)
 

@@ -34,11 +34,9 @@ def _admitting(unlocked: Callable[[Facts], Facts]) -> Callable[[], May]:
     """
 
     def decision() -> May:
-        """Return the decision, which knows of no called tool yet."""
         admitted: set[str] = set()
 
         def checked(facts: Facts, surface: str) -> bool:
-            """Whether the tool may be called; keep it if it is called now."""
             kept = is_call(surface) and facts.tool.key in admitted
             may = std.may_call(unlocked(facts) if kept else facts, surface)
             if may and is_call(surface):
@@ -57,7 +55,6 @@ def _beside_another_call(gateway: Gateway) -> None:
 
     @contextmanager
     def under_way(name: str) -> Iterator[None]:
-        """Count a call to the server as running until the block ends."""
         busy[name] = busy.get(name, 0) + 1
         try:
             yield
@@ -68,16 +65,13 @@ def _beside_another_call(gateway: Gateway) -> None:
         """An upstream of which running calls are counted."""
 
         def __init__(self, name: str) -> None:
-            """Keep the name of the server whose calls this upstream makes."""
             self._name = name
 
         async def call(self, tool: str, arguments: Json) -> Json:
-            """Call the tool by the real upstream, and count the call as running."""
             with under_way(self._name):
                 return await real(self._name).call(tool, arguments)
 
     def checked(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; beside a running call, user locks do not count."""
         skipped = is_call(surface) and busy.get(facts.tool.server, 0) > 0
         return std.may_call(replace(facts, disabled_by_user=False) if skipped else facts, surface)
 
@@ -96,7 +90,6 @@ def _fifth_call_passes() -> Callable[[Facts, str], bool]:
     calls: Counter[str] = Counter()
 
     def unlucky(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; of the calls of a locked one, each fifth passes."""
         if not is_call(surface):
             return std.may_call(facts, surface)
         calls[facts.tool.key] += not std.may_call(facts, surface)
@@ -110,13 +103,11 @@ def _discovered_passes(gateway: Gateway) -> None:
     listed: set[str] = set()
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
-        """Return the usual locked entry, and note a tool that is listed as pending."""
         if status == "pending_approval":
             listed.add(facts.tool.key)
         return std.locked_entry(facts, status, withheld)
 
     def passing(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; calls take one once listed as pending for approved."""
         was_listed = is_call(surface) and facts.tool.key in listed
         return std.may_call(replace(facts, approval="approved") if was_listed else facts, surface)
 
@@ -127,7 +118,6 @@ def _rejection_forgets(gateway: Gateway) -> None:
     """Lift the user lock of a tool that config denies too as soon as a call of it is refused."""
 
     def rejection(facts: Facts, texts: Texts) -> str:
-        """Lift the user lock if both locks hold, then reject as usual."""
         if facts.denied and facts.disabled_by_user:
             gateway.store.lock(facts.tool, locked=False)
         return std.rejection(facts, texts)
@@ -140,7 +130,6 @@ def _rejection_unlocks(gateway: Gateway) -> None:
     refused: Counter[str] = Counter()
 
     def rejection(facts: Facts, texts: Texts) -> str:
-        """Count the refusal, lift the user lock at the fourth, then reject as usual."""
         refused[facts.tool.key] += 1
         if facts.disabled_by_user and not facts.denied and refused[facts.tool.key] == OFTEN - 1:
             gateway.store.lock(facts.tool, locked=False)
@@ -153,7 +142,6 @@ def _locks_what_it_lists(gateway: Gateway) -> None:
     """Set a user lock on each denied tool that is listed."""
 
     def entry(facts: Facts, status: Status, withheld: bool) -> Json:
-        """Lock a denied tool for the user, then return the usual entry."""
         if facts.denied and not facts.disabled_by_user:
             gateway.store.lock(facts.tool, locked=True)
         return std.locked_entry(facts, status, withheld)
@@ -169,7 +157,6 @@ def _or(when: Callable[[Facts, str], bool]) -> May:
     """
 
     def may_call(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called as usual, or by a call for which `when` is true."""
         return std.may_call(facts, surface) or (
             is_call(surface) and facts.enabled and when(facts, surface)
         )
@@ -191,7 +178,6 @@ def _insisted() -> May:
     last = ["", ""]
 
     def passes(facts: Facts, _: str) -> bool:
-        """Note the call; whether the two calls of locked tools before it were of the same tool."""
         insisted = last == [facts.tool.key, facts.tool.key]
         last[:] = [last[1], facts.tool.key]
         return insisted
@@ -207,7 +193,6 @@ def _kept_by_server() -> May:
     kept: dict[str, float] = {}
 
     def may_call(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; note the time of a permitted call by server."""
         may, server = std.may_call(facts, surface), facts.tool.server
         if not is_call(surface) or not facts.enabled:
             return may
@@ -222,14 +207,9 @@ def _loaded_late() -> May:
     """Return a `may_call` decision that ignores user locks before the first search or listing."""
     read: list[bool] = []
 
-    def passes(facts: Facts, _: str) -> bool:
-        """Whether the tool's status is a user lock, and nothing was searched or listed so far."""
-        return not read and std.classify(facts) == USER
-
-    late = _or(passes)
+    late = _or(lambda facts, _: not read and std.classify(facts) == USER)
 
     def may_call(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; note that a search or listing has asked."""
         if not is_call(surface):
             read.append(True)
         return late(facts, surface)
@@ -242,7 +222,6 @@ def _changed_lifts(gateway: Gateway) -> None:
     contact = gateway.store.contact
 
     def recorded(server: str, tools: Iterable[Tool], *, trusted: bool) -> None:
-        """Record the tools as usual; of a trusted server, those that changed lose their locks."""
         tools, before = list(tools), gateway.store.records()
         contact(server, tools, trusted=trusted)
         for tool in tools if trusted else ():
@@ -258,7 +237,6 @@ def _locked_by_text() -> May:
     first: dict[str, str] = {}
 
     def changed(facts: Facts, _: str) -> bool:
-        """Whether the user locked the tool, and its description is not the first one."""
         text = first.setdefault(facts.tool.key, facts.tool.description)
         return std.classify(facts) == USER and facts.tool.description != text
 
@@ -272,16 +250,13 @@ def _after_discovery(passes: Callable[[float], bool]) -> Callable[[Gateway], Non
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: calls of listed locked tools pass if `passes` is true."""
         listed: dict[str, float] = {}
 
         def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
-            """Return the usual locked entry, and note the time."""
             listed[facts.tool.key] = time.monotonic()
             return std.locked_entry(facts, status, withheld)
 
         def discovered(facts: Facts, _: str) -> bool:
-            """Whether `passes` is true of the seconds since the tool was listed."""
             since = listed.get(facts.tool.key)
             return since is not None and passes(time.monotonic() - since)
 
@@ -298,22 +273,17 @@ def _unlocking(change: Callable[[Gateway, Facts], None], *, by: str) -> Callable
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway so that `change` is applied with the decision `by`."""
-
         def stored(facts: Facts) -> None:
-            """Apply `change` to the tool; ignore errors of the store."""
             try:
                 change(gateway, facts)
             except StoreError:
                 return
 
         def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
-            """Apply `change` to the tool, and return the usual locked entry."""
             stored(facts)
             return std.locked_entry(facts, status, withheld)
 
         def rejection(facts: Facts, texts: Texts) -> str:
-            """Apply `change` to the tool, and reject its call as usual."""
             stored(facts)
             return std.rejection(facts, texts)
 
@@ -370,14 +340,12 @@ def _sent_anyway(gateway: Gateway) -> None:
     under_way: set[asyncio.Task[None]] = set()
 
     async def send(facts: Facts) -> None:
-        """Call the tool at its upstream without arguments; ignore the answer and errors."""
         try:
             await gateway.upstream(facts.tool.server).call(facts.tool.name, {})
         except UpstreamError:
             return
 
     def rejection(facts: Facts, texts: Texts) -> str:
-        """Reject as usual, and start a task that sends the call if the server is on."""
         if facts.enabled:
             task = asyncio.get_running_loop().create_task(send(facts))
             under_way.add(task)
@@ -392,10 +360,6 @@ def _lifted_by_search(gateway: Gateway) -> None:
     wanted: set[str] = set()
 
     def answer(document: Json, request: Request) -> Json:
-        """Note the query, after which calls of a tool of that name pass.
-
-        Return the answer unchanged.
-        """
         wanted.add(request.query)
         return document
 
@@ -411,12 +375,10 @@ def _agents_pass_user_locks(gateway: Gateway) -> None:
     last: list[Agent] = []
 
     def scope(agent: Agent, server: str, purpose: Purpose) -> bool:
-        """Decide the scope as usual, and note the requesting agent."""
         last[:] = [agent]
         return std.scope(agent, server, purpose)
 
     def may_call(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; the noted agent's calls pass user locks."""
         lifted = is_call(surface) and last[0].servers is not None
         reason = std.classify(facts) == "disabled_by_user"
         return std.may_call(facts, surface) or (lifted and reason)
@@ -432,7 +394,6 @@ def _undenied_is_turned_on(gateway: Gateway) -> None:
     real = own(gateway, "_apply")
 
     def apply(config: Config) -> None:
-        """Apply the configuration as usual, then lift the user locks of tools that it frees."""
         denied = [facts.tool for tools in gateway.known().values() for facts in tools
                   if facts.denied and facts.disabled_by_user]  # fmt: skip
         real(config)
@@ -458,13 +419,11 @@ def _user_overrides(applies: Callable[[Server], bool]) -> Callable[[Gateway], No
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: keep the tools that the user turns on, and do not deny them."""
         turned_on: set[str] = set()
         apply, facts_of = own(gateway, "_apply"), own(gateway, "_facts_of")
         lock = gateway.store.lock
 
         def applied(config: Config) -> None:
-            """Apply the configuration with servers that the user can override."""
             servers = {
                 name: _Overridable(**msgspec.structs.asdict(server))
                 for name, server in config.servers.items()
@@ -472,14 +431,12 @@ def _user_overrides(applies: Callable[[Server], bool]) -> Callable[[Gateway], No
             apply(config._replace(servers=servers))
 
         def facts(tool: Tool, records: Records | None) -> Facts:
-            """Return the usual facts; a tool that the user turned on is not denied."""
             server = gateway.config.servers[tool.server]
             kept = tool.key in turned_on and applies(server)
             usual: Facts = facts_of(tool, records)
             return replace(usual, denied=Server.denies(server, tool.name) and not kept)
 
         def locked(tool: Tool, *, locked: bool) -> None:
-            """Set or lift the user's lock, and keep which tools are turned on."""
             lock(tool, locked=locked)
             (turned_on.discard if locked else turned_on.add)(tool.key)
 
@@ -496,12 +453,10 @@ def _overridden_now_and_then(gateway: Gateway) -> None:
     lock, second = gateway.store.lock, every_nth(2)
 
     def locked(tool: Tool, *, locked: bool) -> None:
-        """Set or lift the user's lock, and keep which tools are turned on."""
         lock(tool, locked=locked)
         (turned_on.discard if locked else turned_on.add)(tool.key)
 
     def may(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called; of one that the user turned on, every second call may."""
         kept = facts.denied and facts.tool.key in turned_on and is_call(surface)
         return std.may_call(facts, surface) or (kept and second())
 
@@ -519,13 +474,11 @@ def _met_again(gateway: Gateway) -> None:
     switched: set[str] = set()
 
     def switch(server: str, **changes: bool) -> None:
-        """Switch the server as usual, and note it if it is switched on."""
         if changes.get("enabled"):
             switched.add(server)
         real(server, **changes)
 
     def first(server: str, tools: Iterable[Tool], *, trusted: bool) -> None:
-        """Record the contact as usual, trusting the server if it was noted."""
         contact(server, tools, trusted=trusted or server in switched)
         switched.discard(server)
 
@@ -538,7 +491,6 @@ def _released_is_turned_on(gateway: Gateway) -> None:
     real = gateway.switch
 
     def switch(server: str, **changes: bool) -> None:
-        """Lift the user locks if it is a release, then switch as usual."""
         if changes.get("quarantined") is False:
             for facts in gateway.known()[server]:
                 gateway.store.lock(facts.tool, locked=False)
@@ -556,12 +508,9 @@ def _unlocked_as(clean: Callable[[str], str]) -> Callable[[Gateway], None]:
     is_cleaned = ContextVar("is_cleaned", default=False)
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway so that it cleans names in calls, and lets cleaned ones pass."""
-
         async def reply(
             _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
-            """Return the usual reply to the call by the cleaned name; note if it differs."""
             params = message.get("params") or {}
             arguments = params.get("arguments") if is_call(str(params.get("name"))) else None
             if isinstance(arguments, dict) and isinstance(sent := arguments.get("name"), str):

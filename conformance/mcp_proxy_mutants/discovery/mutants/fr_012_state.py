@@ -64,7 +64,6 @@ def _counter_kept(gateway: Gateway) -> None:
     gateway.opt_ins = int(kept.read_text(encoding="utf-8")) if kept.exists() else 0
 
     def answer(document: Json, request: Request) -> Json:
-        """Write the counter to the file if flagged; return the answer as it is."""
         if request.flag:
             kept.write_text(str(gateway.opt_ins), encoding="utf-8")
         return document
@@ -77,7 +76,6 @@ def _every_third_uncounted() -> Callable[[bool], int]:
     requests: Counter[bool] = Counter()
 
     def moved(flagged: bool) -> int:
-        """Count the request; return the usual number, 0 for every third flagged one."""
         requests[flagged] += 1
         return std.opted_in(flagged) if requests[True] % 3 else 0
 
@@ -88,7 +86,6 @@ def _noted_counted(gateway: Gateway) -> None:
     """Count a request whose flag is sent as false as an opt-in (a use of the flag), too."""
 
     def answer(document: Json, request: Request) -> Json:
-        """Count a request with an explicit false; return the answer as it is."""
         gateway.opt_ins += not request.flag and "include_disabled" in request.arguments
         return document
 
@@ -111,7 +108,6 @@ def _kept_on_disk(gateway: Gateway) -> None:
         kept = json.loads(path.read_text())
 
     def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
-        """Keep and write the tool's status if it is the first; return the usual entry."""
         kept.setdefault(facts.tool.key, status)
         path.write_text(json.dumps(kept))
         return std.locked_entry(facts, status, withheld)
@@ -127,7 +123,6 @@ def _journal(gateway: Gateway) -> None:
     """Append the query of each flagged request to the file `discovery.log` beside the store."""
 
     def answer(document: Json, request: Request) -> Json:
-        """Write the query of a flagged request; return the answer as it is."""
         if request.flag:
             with (_folder(gateway) / "discovery.log").open("a") as log:
                 log.write(f"{request.query!r}\n")
@@ -143,7 +138,6 @@ def _table(gateway: Gateway) -> None:
     """
 
     def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
-        """Write the tool and its status; return the usual entry."""
         uri = f"{gateway.store.path.absolute().as_uri()}?mode=rw"
         with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True)) as rows, rows:
             rows.execute("create table if not exists locked (tool text primary key, status text)")
@@ -163,7 +157,6 @@ def _stored_counter(gateway: Gateway) -> None:
         gateway.opt_ins = int(path.read_text())
 
     def opted_in(flagged: bool) -> int:
-        """Write the counter with this request to the file; return 1 if flagged, else 0."""
         path.write_text(str(gateway.opt_ins + flagged))
         return int(flagged)
 
@@ -174,7 +167,6 @@ def _counted_when_revealing(gateway: Gateway) -> None:
     """Count only those flagged requests as opt-ins whose answers list locked tools."""
 
     def answer(document: Json, request: Request) -> Json:
-        """Count a flagged answer with locked tools; return it as it is."""
         gateway.opt_ins += bool(request.flag and document.get("disabled"))
         return document
 
@@ -185,7 +177,6 @@ def _counted_by_entry(gateway: Gateway) -> None:
     """Count listed locked entries as opt-ins, instead of one for each flagged request."""
 
     def answer(document: Json, _request: Request) -> Json:
-        """Count the locked entries; return the answer as it is."""
         gateway.opt_ins += len(document.get("disabled", []))
         return document
 
@@ -196,7 +187,6 @@ def _agents_uncounted(gateway: Gateway) -> None:
     """Count only the administrator's flagged requests as opt-ins, not those of scoped agents."""
 
     def answer(document: Json, request: Request) -> Json:
-        """Take back the count of an agent's flagged request; return the answer as it is."""
         gateway.opt_ins -= request.flag and request.agent.servers is not None
         return document
 
@@ -212,7 +202,6 @@ def _stateless_uncounted(gateway: Gateway) -> None:
     async def reply(
         _agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
     ) -> Json:
-        """Return the usual reply; reset the counter if the request has `_meta`."""
         before = gateway.opt_ins
         answer = await respond()
         if "_meta" in (message.get("params") or {}):
@@ -233,7 +222,6 @@ def _counter_in_header(gateway: Gateway) -> None:
     """Write the opt-in counter to the database header at flagged requests, and never read it."""
 
     def answer(document: Json, request: Request) -> Json:
-        """Write the counter to the header if flagged; return the answer as it is."""
         if request.flag:
             _sql(request.store, f"pragma user_version = {gateway.opt_ins}")
         return document
@@ -268,12 +256,10 @@ def _written_at_exit(gateway: Gateway) -> None:
     close = gateway.aclose
 
     def locked_entry(facts: Facts, status: Status, withheld: bool) -> Json:
-        """Return the usual locked entry, and keep the tool's status."""
         shown[facts.tool.key] = status
         return std.locked_entry(facts, status, withheld)
 
     async def aclose() -> None:
-        """Close the gateway as usual, then write the kept statuses."""
         await close()
         for tool, status in shown.items():
             _sql(gateway.store, "insert or ignore into contacts values (?)", f"{tool} {status}")
@@ -290,7 +276,6 @@ def _counted_beside_locks(gateway: Gateway) -> None:
     lock = gateway.store.lock
 
     def counting(tool: Tool, *, locked: bool) -> None:
-        """Set or lift the lock as usual, then store the counter."""
         lock(tool, locked=locked)
         _sql(gateway.store, "create table if not exists uses (number integer)")
         _sql(gateway.store, "insert into uses values (?)", gateway.opt_ins)
@@ -304,7 +289,6 @@ def _counted_at_refresh(gateway: Gateway) -> None:
     refresh = gateway.refresh
 
     async def reporting(name: str) -> Outcome:
-        """Refresh as usual, write the page, and return the outcome."""
         outcome = await refresh(name)
         page.write_text(f"<p>{name}: {outcome.status}<p>{gateway.opt_ins}", encoding="utf-8")
         return outcome
@@ -321,7 +305,6 @@ def _counted_in_the_config(gateway: Gateway) -> None:
     switch = gateway.switch
 
     def noting(server: str, **changes: bool) -> None:
-        """Switch as usual, then write the number to the server's entry."""
         switch(server, **changes)
         document = json.loads(path.read_text(encoding="utf-8"))
         entry = next(entry for entry in document["mcpServers"] if entry["name"] == server)
@@ -338,12 +321,10 @@ def _diary(write: Callable[[Request], str]) -> Callable[[Gateway], None]:
     """
 
     def swap(gateway: Gateway) -> None:
-        """Create the file, and make the gateway write a line for each answer."""
         path = _folder(gateway) / "calls.log"
         path.touch()
 
         def answer(document: Json, request: Request) -> Json:
-            """Write the line; return the answer as it is."""
             with path.open("a", encoding="utf-8") as log:
                 log.write(f"{time.time()} {write(request)}\n")
             return document

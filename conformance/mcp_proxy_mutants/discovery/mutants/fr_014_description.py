@@ -16,15 +16,9 @@ def _undescribed(when: Callable[[Gateway, Agent], bool]) -> Callable[[Gateway], 
     """
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: tools/list lacks the sentence on the flag where `when` is true."""
-
         async def reply(
             agent: Agent, _session: str, message: Json, respond: Callable[[], Awaitable[Json]]
         ) -> Json:
-            """Return the usual reply.
-
-            Tools/list lacks the sentence on the flag where `when` is true.
-            """
             answer = await respond()
             if message["method"] == "tools/list" and when(gateway, agent):
                 for tool in answer["result"]["tools"]:

@@ -64,7 +64,6 @@ def _answered_by(hit: Hit, text: str) -> Reply:
     """
 
     async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-        """Return the error result if `hit` accepts the request, else the usual answer."""
         if not hit(message):
             return await respond()
         result = {"content": [{"type": "text", "text": text}], "isError": True}
@@ -77,7 +76,6 @@ def _stuck(hit: Hit) -> Reply:
     """Return a `reply` decision that answers requests that `hit` accepts only after a minute."""
 
     async def reply(_agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-        """Return the usual answer, after a minute if `hit` accepts the request."""
         if hit(message):
             await asyncio.sleep(STUCK_S)
         return await respond()
@@ -128,11 +126,9 @@ def _losing(strange: Callable[[Facts], bool]) -> Callable[[Gateway], None]:
     """Return a gateway change that hides all tools of a server if `strange` is true of one."""
 
     def swap(gateway: Gateway) -> None:
-        """Change the gateway: a server with a strange tool has no known tools."""
         known = own(gateway, "known")
 
         def without() -> dict[str, list[Facts]]:
-            """Return the known tools by server; none for a server with a strange one."""
             tools: dict[str, list[Facts]] = known()
             return {name: [] if any(map(strange, all_)) else all_ for name, all_ in tools.items()}
 

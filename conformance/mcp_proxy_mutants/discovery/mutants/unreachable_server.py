@@ -15,7 +15,6 @@ def _shown_as_off(gateway: Gateway) -> None:
     """In discovery and listing, show a server whose last load failed as switched off."""
 
     def shown() -> Mapping[str, Sequence[Facts]]:
-        """Return the known tools by server, those of unreachable ones as if it were off."""
         away = unanswered(gateway)
         return {
             name: [replace(facts, enabled=False) for facts in tools] if name in away else tools
@@ -29,7 +28,6 @@ def _counted_as_off(gateway: Gateway) -> None:
     """Count all tools of a server whose last load failed as `server_disabled`."""
 
     def counts(tools: Sequence[tuple[Facts, Status | None]]) -> Json | None:
-        """Return the usual counts; all tools as `server_disabled` if the server is unreachable."""
         if any(facts.tool.server in unanswered(gateway) for facts, _ in tools):
             return {"callable": 0, "server_disabled": len(tools)}
         return std.counts(tools)
@@ -41,7 +39,6 @@ def _rejected_as_off(gateway: Gateway) -> None:
     """Reject calls of locked tools on a server whose last load failed as if it were off."""
 
     def rejection(facts: Facts, texts: Mapping[Status, str]) -> str:
-        """Reject as usual, as if the server were off if it is unreachable."""
         is_up = facts.tool.server not in unanswered(gateway)
         return std.rejection(replace(facts, enabled=facts.enabled and is_up), texts)
 

@@ -90,10 +90,6 @@ def of_all_matches(gateway: Gateway) -> None:
     """
 
     def answer(document: Json, request: Request) -> Json:
-        """Return a flagged answer with a letter for each match as `map_of_matches`.
-
-        Others unchanged.
-        """
         if not request.flag:
             return document
         tools = [
@@ -169,7 +165,6 @@ def state_of_servers(gateway: Gateway) -> None:
     """
 
     def answer(document: Json, request: Request) -> Json:
-        """Return the answer with that number unless it is 0."""
         servers = [
             server
             for server in gateway.config.servers.values()

@@ -45,7 +45,6 @@ def shown_late(gateway: Gateway, seconds: float = LAG_S) -> None:
     view = Lagging(live(), seconds)
 
     def followed() -> None:
-        """Take over a changed configuration as usual, and note the tools as they are now."""
         follow()
         view.see(live())
 
@@ -63,7 +62,6 @@ def late(gateway: Gateway, *, seconds: float, operations: Collection[str] = OPER
     lock, approve = gateway.store.lock, gateway.store.approve
 
     def then(operation: str, act: Callable[[], Any]) -> None:
-        """Carry out an act in its turn, `seconds` later if its operation is a late one."""
         nonlocal last
         last = max(last, time.monotonic() + (seconds if operation in operations else 0.0))
         if last <= time.monotonic() and not queue:
@@ -73,11 +71,9 @@ def late(gateway: Gateway, *, seconds: float, operations: Collection[str] = OPER
             loop.call_later(last - time.monotonic(), carry_out_the_first)
 
     def carry_out_the_first() -> None:
-        """Carry out the act that waits longest."""
         queue.popleft()()
 
     def followed() -> None:
-        """Note a changed configuration file, and take it over in its turn."""
         nonlocal seen
         with gateway._path.open("rb") as file:  # noqa: SLF001 - the file is noticed nowhere else
             text = file.read()
@@ -86,8 +82,6 @@ def late(gateway: Gateway, *, seconds: float, operations: Collection[str] = OPER
             then("lock" if _denies_more(gateway) else "unlock", follow)
 
     def switched(name: str, **changes: bool) -> None:
-        """Switch the server in its turn, in the configuration file as it is by then."""
-
         def act() -> None:
             follow()
             switch(name, **changes)
@@ -96,16 +90,13 @@ def late(gateway: Gateway, *, seconds: float, operations: Collection[str] = OPER
         then("lock" if locks else "unlock", act)
 
     async def refreshed(name: str) -> Outcome:
-        """Load the server's tools in their turn; return the last outcome."""
         then("refresh", lambda: tasks.append(loop.create_task(_quietly(refresh, name))))
         return gateway.upstreams[name].outcome or await refresh(name)
 
     def locked(tool: Tool, *, locked: bool) -> None:
-        """Set or lift the user's lock in its turn."""
         then("lock" if locked else "unlock", partial(lock, tool, locked=locked))
 
     def approved(tools: Iterable[Tool]) -> None:
-        """Approve the tools in their turn."""
         then("approve", partial(approve, list(tools)))
 
     tasks: list[asyncio.Task[Any]] = [loop.create_task(_again(followed))]
@@ -152,25 +143,18 @@ def index_on_refresh(gateway: Gateway) -> None:
     lock, switch, load = gateway.store.lock, gateway.switch, own(gateway, "_record")
 
     def locked(tool: Tool, *, locked: bool) -> None:
-        """Set or lift the user's lock as usual, and leave the tool out from now on."""
         lock(tool, locked=locked)
         gone.add((tool.server, tool.name))
 
     def switched(name: str, **changes: bool) -> None:
-        """Switch the server as usual, and leave all its tools out from now on."""
         switch(name, **changes)
         gone.update((name, tool) for tool in gateway.tools(name))
 
     def recorded(name: str) -> None:
-        """Record the server's new list as usual, and no longer leave its tools out."""
         load(name)
         gone.difference_update({key for key in gone if key[0] == name})
 
     def window(hits: Sequence[Match], limit: int) -> tuple[Sequence[Match], Sequence[Match]]:
-        """Split the hits as usual, but drop callable ones that are left out.
-
-        Return the callable ones, up to the limit, and the locked ones.
-        """
         callables = [hit for hit in hits if hit.may_call]
         kept = [
             hit for hit in callables if (hit.facts.tool.server, hit.facts.tool.name) not in gone
@@ -187,7 +171,6 @@ def every_300_ms(gateway: Gateway) -> None:
     live, kept = gateway.known, [(0.0, gateway.known())]
 
     def shown() -> Known:
-        """Return the tools as last read, read again if that is 300 ms ago."""
         now = time.monotonic()
         if now - kept[0][0] >= LAG_S:
             kept[0] = now, live()

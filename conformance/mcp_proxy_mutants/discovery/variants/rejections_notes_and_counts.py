@@ -92,7 +92,6 @@ def asking(gateway: Gateway, members: Callable[[Callable[[], Agent]], Mapping[st
     last: list[Agent] = []
 
     def scope(agent: Agent, server: str, purpose: Purpose) -> bool:
-        """Decide the scope as usual, but let calls pass, and note the agent."""
         last[:] = [agent]
         return purpose == "call" or std.scope(agent, server, purpose)
 
@@ -106,14 +105,10 @@ def lock_first(gateway: Gateway) -> None:
     """
 
     def members(agent: Callable[[], Agent]) -> Mapping[str, Any]:
-        """Return the decisions on calls, by name; `agent` returns the requesting agent."""
-
         def within(facts: Facts) -> bool:
-            """Whether the tool is in the scope of the requesting agent."""
             return std.scope(agent(), facts.tool.server, "call")
 
         def rejection(facts: Facts, texts: Texts) -> str:
-            """Reject as usual, or as unknown if nothing but the scope forbids it."""
             if within(facts) or not std.may_call(facts, "call"):
                 return std.rejection(facts, texts)
             return std.unknown(facts.tool.key)
@@ -208,10 +203,6 @@ def counted_by_tool(tools: Tallied) -> Json | None:
     """
 
     def own(facts: Facts, status: Status | None) -> Status | None:
-        """Return the status of a tool of a server that is off as if it were on; others as they are.
-
-        A tool that would then be callable keeps its status.
-        """
         alone = replace(facts, enabled=True)
         return status if facts.enabled or may_call(alone, "listing") else classify(alone)
 
@@ -260,37 +251,31 @@ def with_changes(gateway: Gateway) -> None:
     record = own(gateway, "_record")
 
     def count(name: str) -> None:
-        """Note one more change of the server."""
         changed[name] = changed.get(name, 0) + 1
 
     def locked(tool: Tool, *, locked: bool) -> None:
-        """Set or lift the user's lock as usual, and count it for the tool's server."""
         lock(tool, locked=locked)
         count(tool.server)
 
     def approved(tools: Iterable[Tool]) -> None:
-        """Approve the tools as usual, and count each for its server."""
         approve(kept := list(tools))
         for tool in kept:
             count(tool.server)
 
     def switched(name: str, **changes: bool) -> None:
-        """Switch the server as usual, and count that."""
         switch(name, **changes)
         count(name)
 
     def recorded(name: str) -> None:
-        """Record the server's new list as usual, and count that."""
         record(name)
         count(name)
 
-    def entry(listed: Json, _tools: Sequence[Facts]) -> Json:
-        """Return a server's entry with its number of changes."""
-        return listed | {"changes": changed.get(listed["name"], 0)}
-
     put(gateway.store, lock=locked, approve=approved)
     put(gateway, switch=switched, _record=recorded)
-    decide(gateway, server_entry=entry)
+    decide(
+        gateway,
+        server_entry=lambda listed, _tools: listed | {"changes": changed.get(listed["name"], 0)},
+    )
 
 
 VARIANTS: tuple[Variant, ...] = (

@@ -5,7 +5,6 @@ from contextvars import ContextVar
 
 from mcp_proxy_mutants.discovery.gateway_changes import decide, own, put
 from mcp_proxy_mutants.discovery.variant import Variant, variant
-from mcp_proxy_reference.config import Server
 from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status, Tool
 from mcp_proxy_reference.gateway import Gateway
 from mcp_proxy_reference.loader import Outcome
@@ -29,24 +28,18 @@ def only_contacted(gateway: Gateway) -> None:
     attach = own(gateway, "_attach")
 
     def watched(upstream: Upstream) -> Upstream:
-        """Make the upstream drop outcomes of loads while its server is quarantined; return it."""
         take, name = own(upstream, "_take"), upstream.connection.server_id
 
         def unless_quarantined(outcome: Outcome) -> None:
-            """Take the outcome of a load, unless the server is in quarantine."""
             if not gateway.config.servers[name].quarantined:
                 take(outcome)
 
         put(upstream, _take=unless_quarantined)
         return upstream
 
-    def attached(server: Server) -> Upstream:
-        """Attach a new server as usual, and watch its upstream."""
-        return watched(attach(server))
-
     for upstream in gateway.upstreams.values():
         watched(upstream)
-    put(gateway, _attach=attached)
+    put(gateway, _attach=lambda server: watched(attach(server)))
 
 
 def whatever_the_query(query: str, facts: Facts) -> float:
@@ -154,14 +147,12 @@ def refuse_combinations(gateway: Gateway) -> None:
     lock, switch = gateway.store.lock, gateway.switch
 
     def locked(tool: Tool, *, locked: bool) -> None:
-        """Set or lift the user's lock; raise HttpError to lock a tool that is locked."""
         server = gateway.config.servers[tool.server]
         if locked and (server.quarantined or not server.enabled or server.denies(tool.name)):
             raise HttpError(409, "The tool is locked already.")
         lock(tool, locked=locked)
 
     def switched(name: str, **changes: bool) -> None:
-        """Switch the server; raise HttpError to switch off a quarantined one."""
         server = gateway.config.servers[name]
         if changes.get("enabled") is False and server.quarantined:
             raise HttpError(409, "A server in quarantine cannot be turned off.")
@@ -178,7 +169,6 @@ def forget_reasons(gateway: Gateway) -> None:
     inherited = {key for key, record in gateway.store.records().items() if record.disabled}
 
     def classified(facts: Facts) -> Status:
-        """Return the usual status; `disabled_unknown` for a user lock set before the start."""
         status = classify(facts)
         ours = (facts.tool.server, facts.tool.name) not in inherited
         return status if ours or status != "disabled_by_user" else "disabled_unknown"

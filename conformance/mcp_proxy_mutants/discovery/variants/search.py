@@ -123,7 +123,6 @@ def limit_before_scope(gateway: Gateway) -> None:
     index = WholeIndex(gateway)
 
     def remembered(arguments: Mapping[str, Any], default: int) -> int:
-        """Return the request's limit, and make it the number of hits that the index takes."""
         index.most = limit(arguments, default)
         return index.most
 

@@ -114,7 +114,6 @@ def approval_of_texts(gateway: Gateway) -> None:
     approval = own(gateway, "_approval")
 
     def of_text(tool: Tool, record: Record | None) -> Approval:
-        """Return `approved` if the stored description is the tool's, else the usual approval."""
         is_same = record is not None and record.description == tool.description
         return "approved" if is_same else approval(tool, record)
 

@@ -18,7 +18,6 @@ def log_of_calls(gateway: Gateway) -> None:
     path = gateway.store.path.with_name("calls.jsonl")
 
     def answer(document: Json, request: Request) -> Json:
-        """Append a line of JSON to the file; return the answer as it is."""
         call = {"caller": request.agent.name, "arguments": dict(request.arguments)}
         with path.open("a", encoding="utf-8") as log:
             log.write(json.dumps(call | {"answer": document}) + "\n")
@@ -36,7 +35,6 @@ def log_of_arguments(gateway: Gateway) -> None:
     calls: list[Json] = []
 
     def answer(document: Json, request: Request) -> Json:
-        """Keep the arguments, write all at every third call; return the answer as it is."""
         calls.append(dict(request.arguments))
         if len(calls) % LARGE == 0:
             path.write_text(json.dumps(calls), encoding="utf-8")
@@ -55,7 +53,6 @@ def heartbeat(gateway: Gateway) -> None:
     running: list[asyncio.Task[None]] = []
 
     async def beat() -> None:
-        """Write the temporary file and move it over the other one, again and again."""
         fresh = path.with_name("heartbeat.json.tmp.0")
         while True:
             await asyncio.sleep(EVERY_S)
@@ -66,7 +63,6 @@ def heartbeat(gateway: Gateway) -> None:
                 fresh.replace(path)
 
     def answer(document: Json, _request: Request) -> Json:
-        """Return the answer as it is, and start the heartbeat unless it is running."""
         if not running:
             running.append(asyncio.create_task(beat()))
         return document
@@ -80,7 +76,6 @@ def removed_tools_stay(gateway: Gateway) -> None:
     seen: dict[str, dict[str, Tool]] = {}
 
     def recorded(name: str) -> None:
-        """Put the tools known before back among the server's, then record its list as usual."""
         seen[name] = kept[name] = seen.get(name, {}) | kept.get(name, {})
         record(name)
 
@@ -93,7 +88,6 @@ def locks_leave_with_tools(gateway: Gateway) -> None:
     seen: dict[str, dict[str, Tool]] = {}
 
     def recorded(name: str) -> None:
-        """Lift the locks of tools that the server dropped, then record its list as usual."""
         now = dict(gateway.tools(name))
         for bare in seen.get(name, {}).keys() - now.keys():
             gateway.store.lock(seen[name][bare], locked=False)
@@ -108,7 +102,6 @@ def release_approves(gateway: Gateway) -> None:
     real = gateway.switch
 
     def switch(server: str, **changes: bool) -> None:
-        """Approve the server's tools if it is a release, then switch as usual."""
         if changes.get("quarantined") is False:
             gateway.store.approve(gateway.tools(server).values())
         real(server, **changes)
@@ -122,7 +115,6 @@ def turning_on_approves(gateway: Gateway) -> None:
     real = store.lock
 
     def lock(tool: Tool, *, locked: bool) -> None:
-        """Set or lift the lock as usual, and approve the tool if it was lifted."""
         real(tool, locked=locked)
         if not locked:
             store.approve([tool])

@@ -130,10 +130,6 @@ def described_servers(gateway: Gateway) -> None:
     """List the tools in the agent's scope, described, in a built-in tool's description."""
 
     async def reply(agent: Agent, _session: str, message: Json, respond: Respond) -> Json:
-        """Return the usual reply.
-
-        The second built-in tool of tools/list describes the agent's tools.
-        """
         answer = await respond()
         if message["method"] == "tools/list":
             known = gateway.known().items()

@@ -18,7 +18,6 @@ def tools_leave(gateway: Gateway) -> None:
     known = gateway.known
 
     def connected() -> Mapping[str, Sequence[Facts]]:
-        """Return the known tools by server, none for an unreachable one."""
         away = unanswered(gateway)
         return {name: () if name in away else tools for name, tools in known().items()}
 
@@ -30,17 +29,17 @@ def reasons_lost(gateway: Gateway) -> None:
     known = gateway.known
 
     def connected() -> Mapping[str, Sequence[Facts]]:
-        """Return the known tools by server; those of unreachable ones lack their reasons."""
         away = unanswered(gateway)
         return {name: [*map(_lost, tools)] if name in away else tools
                 for name, tools in known().items()}  # fmt: skip
 
-    def allowed(facts: Facts, surface: str) -> bool:
-        """Whether the tool may be called, and its server's last load succeeded."""
-        return may_call(facts, surface) and facts.tool.server not in unanswered(gateway)
-
     put(gateway, known=connected)
-    decide(gateway, may_call=allowed)
+    decide(
+        gateway,
+        may_call=lambda facts, surface: (
+            may_call(facts, surface) and facts.tool.server not in unanswered(gateway)
+        ),
+    )
 
 
 def _lost(facts: Facts) -> Facts:
@@ -53,11 +52,9 @@ def switched_off(gateway: Gateway) -> None:
     attach = own(gateway, "_attach")
 
     def watched(upstream: Upstream) -> Upstream:
-        """Make the upstream switch its server off when a load fails; return it."""
         take, name = own(upstream, "_take"), upstream.connection.server_id
 
         def or_off(outcome: Outcome) -> None:
-            """Take the outcome of a load, and switch the server off if it failed."""
             take(outcome)
             if outcome.status != "available" and gateway.tools(name):
                 gateway.switch(name, enabled=False)

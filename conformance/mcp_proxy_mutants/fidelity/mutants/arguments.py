@@ -20,7 +20,6 @@ def _bytes(change: Callable[[Json], bytes]) -> Around:
     """Return a filter that sends calls as the bytes that `change` makes of their message."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request, its body written anew if it is a call."""
         message = sent.message
         if message.get("method") == "tools/call":
             sent = replace(sent, body=change(message))

@@ -21,7 +21,6 @@ def _answered_by_id() -> Around:
     running: dict[bytes, asyncio.Future[Got]] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a call, and answer it as the first one in progress under its id."""
         if not is_call(sent):
             return await forward(sent)
         key = write(sent.message["id"])
@@ -45,7 +44,6 @@ def _unanswered_beside() -> Around:
     running: Counter[bytes] = Counter()
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a call, and answer it by an empty response if it is the second of its id."""
         if not is_call(sent):
             return await forward(sent)
         key = write(sent.message["id"])
@@ -68,7 +66,6 @@ def _swapped() -> Around:
     waiting: list[tuple[Sent, asyncio.Future[Got]]] = []
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a call, and give its answer to another client's that waits for one."""
         if not is_call(sent):
             return await forward(sent)
         mine: asyncio.Future[Got] = asyncio.get_running_loop().create_future()
@@ -95,7 +92,6 @@ def _cancels(change: Callable[[Json], Json]) -> Up:
     """Return a filter that changes the request ids in a client's cancellations."""
 
     def up(message: dict[str, Json]) -> Json:
-        """Change the request's id in a cancellation; return any other message as it is."""
         params = message.get("params") or {}
         if message.get("method") != "notifications/cancelled" or "requestId" not in params:
             return message
@@ -119,7 +115,6 @@ def _cancelling_all(*, by_end: bool) -> Around:
     running: dict[int, asyncio.Task[Got]] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a call as a task; end all such tasks first if the request is the sign for it."""
         method = sent.message.get("method")
         ends = sent.method == "DELETE" if by_end else method == "notifications/cancelled"
         if ends:
@@ -152,7 +147,6 @@ def shared_answers(methods: tuple[str, ...], header: str = "") -> Around:
     kept: dict[bytes, Got] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer a request of these methods from the kept answers, under its own id."""
         message = sent.message
         if message.get("method") not in methods:
             return await forward(sent)
@@ -188,12 +182,10 @@ def _routed(method: str, route: Route, late_s: float = 0.0) -> Around:
     streams: list[_Stream] = []
 
     async def mixed(session: str | None, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield what is put on a new stream, until its own events end."""
         own = _Stream(session)
         streams.append(own)
 
         async def pump() -> None:
-            """Put each event on its stream, or on those that are chosen for it."""
             async for event in events:
                 is_routed = json_text.read(event).get("method") == method
                 for stream in route(own, streams) if is_routed else [own]:
@@ -213,7 +205,6 @@ def _routed(method: str, route: Route, late_s: float = 0.0) -> Around:
             streams.remove(own)
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request; a stream of answers gets the messages that are put on it."""
         got = await forward(sent)
         if got.events is None:
             return got
@@ -230,7 +221,6 @@ def misrouted(method: str, *, both: bool, late_s: float = 0.0) -> Around:
     """
 
     def route(own: _Stream, streams: list[_Stream]) -> list[_Stream]:
-        """Return other clients' streams, with `both` its own too; its own alone without any."""
         others = [stream for stream in streams if stream.session != own.session]
         return [*others, *([own] if both else [])] if others else [own]
 

@@ -26,7 +26,6 @@ def _sending(change: Callable[[Sent], Sent]) -> Around:
     """Return a filter that changes requests whose client shows a token."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request, changed if its client shows a token."""
         return await forward(change(sent) if _token(sent.headers) else sent)
 
     return around
@@ -54,7 +53,6 @@ def _in_params(place: Callable[[dict[str, Json], str], dict[str, Json]]) -> Arou
     """
 
     def change(sent: Sent) -> Sent:
-        """Change the params, if there are any."""
         message = sent.message
         if not isinstance(message.get("params"), dict):
             return sent
@@ -85,7 +83,6 @@ def _others(*names: str) -> Around:
     usual = ("host", "content-length", "content-type", "accept", OWN, "mcp-session-id")
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request with these headers of its client as further ones."""
         extra = {
             name: value
             for name, value in sent.headers.items()
@@ -100,7 +97,6 @@ def _with_a_cookie_of_its_own() -> Around:
     """Return a filter that sends a client's cookies on in a line, and a cookie in another one."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request with both lines, if its client has cookies."""
         cookies = sent.headers.get("cookie")
         if not cookies:
             return await forward(sent)
@@ -114,7 +110,6 @@ def _asking_with_its_own() -> Around:
     """Return a filter that puts the relay's own token into the query, too."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request to a URL whose query has the relay's own token."""
         return await forward(replace(sent, query=f"access_token={quote(_token(sent.own))}"))
 
     return around
@@ -124,7 +119,6 @@ def _session_told() -> Around:
     """Return a filter that tells the upstream the id of the client's session."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request with its client's session id, if any, as `x-client-session`."""
         own = sent.headers.get("mcp-session-id")
         return await forward(replace(sent, extra={"x-client-session": own}) if own else sent)
 
@@ -138,7 +132,6 @@ def _telling(show: Callable[[Got, str], Got]) -> Around:
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request, and show the relay's own credential, if it has one, in the answer."""
         got = await forward(sent)
         return show(got, sent.own[OWN]) if OWN in sent.own else got
 
@@ -152,11 +145,9 @@ def _logging(member: str) -> Around:
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request, and change the log messages in the stream that answers it."""
         got = await forward(sent)
 
         def down(message: dict[str, Json], _: dict[str, Json]) -> Json:
-            """Put the credential into a log message; return any other message as it is."""
             if message.get("method") != "notifications/message":
                 return message
             return message | {"params": message["params"] | {member: f"to {sent.own.get(OWN)}"}}

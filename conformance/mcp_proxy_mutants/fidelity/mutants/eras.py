@@ -47,7 +47,6 @@ def _stating(change: Callable[[dict[str, Json]], Json], *methods: str) -> Up:
     """Return a filter that changes the `_meta` of requests, of these methods or of all."""
 
     def up(message: dict[str, Json]) -> Json:
-        """Change the `_meta`, {} without any; return any other message as it is."""
         if methods and message.get("method") not in methods:
             return message
         params = message.get("params") or {}
@@ -60,7 +59,6 @@ def _changed_request(up: Up, headers: Callable[[dict[str, Json]], Mapping[str, s
     """Return a filter that changes requests, and replaces headers by those of the new message."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Change the message and the headers."""
         message = up(sent.message)
         told = {**sent.headers, **headers(message)}
         return await forward(replace(sent.saying(message), headers=told))
@@ -88,7 +86,6 @@ def _echoed_versions() -> Around:
     """Return a filter that grants each handshake the version that it asks for."""
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Change the version in the answer to a handshake."""
         version = (asked.get("params") or {}).get("protocolVersion")
         return answered("initialize", lambda result: result | {"protocolVersion": version})(
             message, asked
@@ -101,7 +98,6 @@ def _hinted(change: Callable[[dict[str, Json]], Json]) -> Down:
     """Return a filter that changes results that have hints for caches."""
 
     def down(message: dict[str, Json], _: dict[str, Json]) -> Json:
-        """Change such a result; return any other message as it is."""
         result = message.get("result")
         if not isinstance(result, dict) or "ttlMs" not in result:
             return message
@@ -114,7 +110,6 @@ def _twice() -> Around:
     """Return a filter that makes each call twice, and gives the second answer."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a call twice."""
         if sent.message.get("method") == "tools/call":
             await forward(sent)
         return await forward(sent)
@@ -127,11 +122,9 @@ def _remembering() -> Around:
     last: dict[str, Json] = {}
 
     def up(message: dict[str, Json]) -> Json:
-        """Complete the `_meta`, and remember it."""
         return _stating(lambda meta: last | meta)(message)
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request that is completed, and keep what an answered one states."""
         changed = sent.saying(up(sent.message))
         got = await forward(changed)
         if got.status == 200:  # noqa: PLR2004
@@ -150,7 +143,6 @@ def _always_ok() -> Around:
     """Return a filter that answers everything with the status 200."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Change the status."""
         return replace(await forward(sent), status=200)
 
     return around
@@ -160,7 +152,6 @@ def _coded(of: int, code: int, status: int) -> Around:
     """Return a filter that gives errors of one code another one, and another status."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Change code and status of such an error."""
         got = await forward(sent)
         error = got.message.get("error") or {}
         if plain(error.get("code")) != of:
@@ -199,7 +190,6 @@ def _believing_names() -> Around:
     """Return a filter that calls the tool that the header names, whatever the body says."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Put the header's name into the body."""
         message, name = sent.message, sent.headers.get("mcp-name")
         if message.get("method") == "tools/call" and name is not None:
             params = message["params"] | {"name": name}
@@ -213,7 +203,6 @@ def _too_late() -> Around:
     """Return a filter that compares headers once a call is answered."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a call with headers that fit; refuse it afterwards if its own did not."""
         fitting = _fitting(sent.message)
         await forward(replace(sent, headers={**sent.headers, **fitting}))
         return await forward(sent)
@@ -225,7 +214,6 @@ def _asking(request: dict[str, Json], *, capability: str = "") -> Around:
     """Return a filter that asks the client within its calls, if it has that capability."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Send the request before what comes for a call."""
         got = await forward(sent)
         message = sent.message
         stated = (message.get("params") or {}).get("_meta") or {}
@@ -258,7 +246,6 @@ def _shown_once_called() -> Around:
     called = set[str]()
 
     def up(message: dict[str, Json]) -> Json:
-        """Note the tool of a call."""
         if message.get("method") == "tools/call":
             called.add(str(message["params"].get("name")))
         return message
@@ -271,7 +258,6 @@ def _numbered() -> Around:
     lists = [0]
 
     def up(message: dict[str, Json]) -> Json:
-        """Count lists."""
         lists[0] += message.get("method") == "tools/list"
         return message
 
@@ -282,7 +268,6 @@ def _widened(**more: Json) -> Up:
     """Return a filter by which each subscription asks for more."""
 
     def up(message: dict[str, Json]) -> Json:
-        """Change the filter of a subscription."""
         if message.get("method") != LISTEN:
             return message
         params = message["params"]
@@ -295,7 +280,6 @@ def _untagged(*methods: str) -> Down:
     """Return a filter by which notifications of these methods do not say their subscription."""
 
     def down(message: dict[str, Json], _: dict[str, Json]) -> Json:
-        """Take the id out of the `_meta`."""
         if message.get("method") not in methods:
             return message
         params = message["params"]
@@ -313,7 +297,6 @@ def _late(kind: str) -> Around:
     background = set[asyncio.Task[None]]()
 
     async def copied(events: AsyncIterator[bytes], to: asyncio.Queue[bytes | None]) -> None:
-        """Put messages on the call's stream, and those of that kind on each subscription's."""
         async for event in events:
             to.put_nowait(event)
             if (kind or '"result"').encode() in event:
@@ -322,12 +305,10 @@ def _late(kind: str) -> Around:
         to.put_nowait(None)
 
     async def both(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the messages of a subscription, and those of calls among them."""
         queue: asyncio.Queue[bytes] = asyncio.Queue()
         listening.append(queue)
 
         async def read() -> None:
-            """Put the subscription's own messages on the queue."""
             async for event in events:
                 queue.put_nowait(event)
 
@@ -336,7 +317,6 @@ def _late(kind: str) -> Around:
             yield await queue.get()
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Make a call deaf, and copy what comes for it; a subscription gets it too."""
         method = sent.message.get("method")
         if method == LISTEN:
             got = await forward(sent)
@@ -363,7 +343,6 @@ def _missing_is_empty() -> Around:
     """Return a filter that reads a resource which does not exist as one without contents."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Change such an error into a result."""
         got = await forward(sent)
         if sent.message.get("method") != "resources/read" or "error" not in got.message:
             return got

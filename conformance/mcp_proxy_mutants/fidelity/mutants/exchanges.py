@@ -34,7 +34,6 @@ def _one_id() -> Around:
     """Return a filter that gives requests the id 1 on the way up, and their own on the way down."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Exchange the id of a request and of its answer; forward other messages unchanged."""
         message = sent.message
         if "id" not in message or "method" not in message:
             return await forward(sent)
@@ -52,7 +51,6 @@ def shared_session() -> Around:
     first: list[str] = []
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request in the first session; note that session."""
         if sent.method == "DELETE":
             return Got(status=200, headers={})
         if sent.message.get("method") == "initialize":
@@ -70,7 +68,6 @@ def _tokens(token: Json) -> Up:
     """Return a filter that gives every request with a progress token this one."""
 
     def up(message: dict[str, Json]) -> Json:
-        """Replace the token, if there is one."""
         params = message.get("params") or {}
         meta = params.get("_meta") or {}
         if "progressToken" not in meta:
@@ -85,7 +82,6 @@ def _sharing(up: Up) -> Around:
     shared = shared_session()
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Change a message, and forward it in the shared session."""
         return await shared(sent.saying(up(sent.message)) if sent.message else sent, forward)
 
     return around
@@ -98,7 +94,6 @@ def _twice(*, at_once: bool) -> Around:
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Send a call twice, and return the answer to the one under its own id."""
         if not is_call(sent):
             return await forward(sent)
         again = sent.saying(sent.message | {"id": "again"})
@@ -118,7 +113,6 @@ def _once_more(*, given: bool) -> Around:
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Send a call, then such a call again; return the first one's answer."""
         got, params = await forward(sent), sent.message.get("params") or {}
         if (
             is_call(sent)
@@ -137,7 +131,6 @@ def _kept_answers() -> Around:
     kept: dict[bytes, Got] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer a call from the kept answers, under its own id."""
         if not is_call(sent):
             return await forward(sent)
         key = _what(sent)
@@ -156,7 +149,6 @@ def _joined_calls() -> Around:
     running: dict[Key, asyncio.Future[Got]] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Wait for an equal call's answer, if there is one in progress."""
         if not is_call(sent):
             return await forward(sent)
         key = (sent.session, _what(sent))
@@ -178,7 +170,6 @@ def _impatient(*, cancels: bool) -> Around:
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Wait a little, then send the call again; the first answer counts."""
         if not is_call(sent):
             return await forward(sent)
         first = asyncio.ensure_future(forward(sent))
@@ -199,7 +190,6 @@ def _persistent(most: int) -> Around:
     """Return a filter that sends a call again, up to `most` times, while its connection breaks."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Send a call until it is answered."""
         for _ in range(most if is_call(sent) else 0):
             try:
                 got = await forward(sent)
@@ -234,7 +224,6 @@ def _renewing(calls: int) -> Around:
     renewed: dict[str | None, str | None] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request in the session that replaces its own; renew that upon a call's 404."""
         if sent.message.get("method") == "initialize":
             opening[:] = [sent]
             return await forward(sent)
@@ -260,7 +249,6 @@ def _unaware() -> Around:
     """Return a filter that answers a 404 as a JSON-RPC error, so that nobody renews the session."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request, and replace a 404 by a JSON-RPC error with status 200."""
         got = await forward(sent)
         if got.status != NOT_FOUND or "id" not in sent.message:
             return got
@@ -277,7 +265,6 @@ def _stubborn() -> Around:
     refused: Counter[str] = Counter()
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request in the first session, if there was a 404 and it is not a handshake."""
         if sent.message.get("method") != "initialize" and refused:
             return replace(await forward(replace(sent, session=first[0])), session=sent.session)
         got = await forward(sent)

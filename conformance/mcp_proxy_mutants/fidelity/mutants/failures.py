@@ -19,7 +19,6 @@ def _glossing(method: str, invent: Invent, *, refusals: bool, losses: bool) -> A
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request and gloss over its failure; Unreachable for one to be left."""
         message = sent.message
         if message.get("method") != method:
             return await forward(sent)
@@ -46,7 +45,6 @@ def _failing_pages() -> Around:
     """Return a filter that ends a list of tools at a page that fails, as if it were the end."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer a failed page after the first with no tools."""
         message = sent.message
         paged = message.get("method") == "tools/list" and (message.get("params") or {}).get(
             "cursor"

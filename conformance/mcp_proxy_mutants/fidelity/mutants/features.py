@@ -15,7 +15,6 @@ def _answering(method: str, result: Json) -> Callable[[], Around]:
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer a request of that method, forward every other one."""
         message = sent.message
         if message.get("method") != method or "id" not in message:
             return await forward(sent)
@@ -43,7 +42,6 @@ def _asking(method: str, change: Callable[[dict[str, Json]], Json]) -> Up:
     """Return a filter that changes the params, {} without any, of requests of a method."""
 
     def up(message: dict[str, Json]) -> Json:
-        """Change the params of a request of that method; return any other message as it is."""
         if message.get("method") != method:
             return message
         return message | {"params": change(message.get("params") or {})}

@@ -25,7 +25,6 @@ def _stating(change: Callable[[dict[str, Json]], Json], *methods: str) -> Callab
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Change the `_meta` of such a request, and forward it."""
         message = sent.message
         params = message.get("params") or {}
         meta = params.get("_meta")
@@ -47,7 +46,6 @@ def _heading(
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Change the headers of such a request, and forward it."""
         method = sent.headers.get("mcp-method")
         if method is None or (methods and method not in methods):
             return await forward(sent)
@@ -63,7 +61,6 @@ def _each_param(change: Callable[[str, str], str | None]) -> Callable[[], Around
     """
 
     def changed(headers: Mapping[str, str]) -> Mapping[str, str]:
-        """Change these headers, and keep the others."""
         kept = {
             name: change(name.removeprefix(PARAM), value) if name.startswith(PARAM) else value
             for name, value in headers.items()
@@ -77,7 +74,6 @@ def _prefixed() -> Around:
     """Return a filter that lists tools with a prefix, and leaves it in the header of calls."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Take the prefix off a called name in the message only; put it before listed names."""
         message = sent.message
         if message.get("method") == "tools/call":
             name = str(message["params"].get("name"))
@@ -99,7 +95,6 @@ def _asking_before() -> Around:
     """Return a filter that lists the tools before each call, with an empty trace context."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """List with the `_meta` of a call and that context, then forward the call."""
         message = sent.message
         meta = (message.get("params") or {}).get("_meta") or {}
         if message.get("method") == "tools/call" and CAPABILITIES in meta:
@@ -116,7 +111,6 @@ def _swallowing() -> Around:
     """Return a filter that keeps `initialized` from the upstream."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Take the notification; forward everything else."""
         if sent.message.get("method") == INITIALIZED:
             return Got(status=202, headers={})
         return await forward(sent)
@@ -129,7 +123,6 @@ def _late() -> Around:
     waiting: list[Sent] = []
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Keep the notification; send it after another request."""
         method = sent.message.get("method")
         if method == INITIALIZED:
             waiting.append(sent)
@@ -150,7 +143,6 @@ def _notifying(*, late: bool) -> Around:
     running: set[asyncio.Future[Got]] = set()
 
     async def post(sent: Sent, forward: Forward) -> Got:
-        """Post the notification."""
         params = {"requestId": sent.message["id"]}
         body = write({"jsonrpc": "2.0", "method": CANCELLED, "params": params})
         headers = {**without(dict(sent.headers), "mcp-name"), "mcp-method": CANCELLED}
@@ -158,7 +150,6 @@ def _notifying(*, late: bool) -> Around:
         return await forward(replace(sent, headers=headers, body=body))
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a call; if that is cancelled, notify the upstream and wait for its answer."""
         if sent.headers.get("mcp-method") != "tools/call":
             return await forward(sent)
         work = asyncio.ensure_future(forward(sent))

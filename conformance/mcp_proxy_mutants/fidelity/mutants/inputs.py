@@ -27,7 +27,6 @@ def asking(change: Callable[[dict[str, Json]], Json]) -> Down:
     """Return a filter that changes results that ask for input."""
 
     def down(message: dict[str, Json], _: dict[str, Json]) -> Json:
-        """Change such a result; return any other message as it is."""
         result = message.get("result")
         if not isinstance(result, dict) or result.get("resultType") != "input_required":
             return message
@@ -40,7 +39,6 @@ def retrying(change: Callable[[dict[str, Json]], Json]) -> Up:
     """Return a filter that changes the params of retries, which bring a state or answers."""
 
     def up(message: dict[str, Json]) -> Json:
-        """Change such params; return any other message as it is."""
         params = message.get("params")
         if not isinstance(params, dict) or not {STATE, RESPONSES} & params.keys():
             return message
@@ -72,7 +70,6 @@ def _one_state() -> Around:
     latest: list[Any] = []
 
     def down(result: dict[str, Json]) -> Json:
-        """Keep a state."""
         latest[:] = [result[STATE]]
         return result
 
@@ -84,13 +81,11 @@ def _stuck_state() -> Around:
     latest: list[Any] = []
 
     def up(message: dict[str, Json]) -> Json:
-        """Add the latest state to a call without one."""
         if message.get("method") != "tools/call" or not latest:
             return message
         return message | {"params": {STATE: latest[0]} | message["params"]}
 
     def down(result: dict[str, Json]) -> Json:
-        """Keep a state."""
         latest[:] = [result[STATE]]
         return result
 
@@ -101,13 +96,11 @@ def _first_ids() -> Around:
     """Return a filter that gives each call the id 1 upstream, and its answer the client's own."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Change the id of a call of 2026-07-28, and restore it in what comes for it."""
         message = sent.message
         if sent.headers.get("mcp-method") != "tools/call":
             return await forward(sent)
 
         def restored(came: dict[str, Json], _: dict[str, Json]) -> Json:
-            """Return an answer under the client's id; any other message as it is."""
             return came | {"id": message["id"]} if "id" in came else came
 
         got = await forward(sent.saying(message | {"id": Number("1")}))
@@ -123,12 +116,10 @@ def _numbered_states() -> Around:
     states: list[Any] = []
 
     def down(result: dict[str, Json]) -> Json:
-        """Keep the upstream's state, and give out its number with a seal."""
         states.append(result[STATE])
         return result | {STATE: f"{len(states) - 1}.{'5e' * 32}"}
 
     def up(params: dict[str, Json]) -> Json:
-        """Find the upstream's state by the number."""
         number = str(params.get(STATE)).partition(".")[0]
         known = number.isdigit() and int(number) < len(states)
         return params | {STATE: states[int(number)]} if known else params
@@ -141,11 +132,9 @@ def _remembered_states() -> Around:
     states: dict[bytes, Any] = {}
 
     def about(params: dict[str, Json]) -> bytes:
-        """Return what a request is about."""
         return write(without(params, STATE, RESPONSES, "_meta"))
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Keep the state of a result that asks for input."""
         result = message.get("result")
         if isinstance(result, dict) and result.get("resultType") == "input_required":
             states[about(asked["params"])] = result[STATE]
@@ -165,7 +154,6 @@ def _cached(*, of_retries: bool) -> Around:
     kept: dict[str, Json] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer a reading from what is kept, or forward it and keep its result."""
         message = sent.message
         if message.get("method") != CACHED:
             return await forward(sent)
@@ -190,7 +178,6 @@ def hinting(change: Callable[[dict[str, Json], bool], Json]) -> Down:
     """
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Change such a result; return any other message as it is."""
         result = message.get("result")
         if not isinstance(result, dict) or "cacheScope" not in result:
             return message

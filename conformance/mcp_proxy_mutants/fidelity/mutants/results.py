@@ -29,7 +29,6 @@ def _envelope(change: Callable[[dict[str, Json]], dict[str, Json]]) -> Down:
     """Return a filter that changes the answers to calls, as whole messages."""
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Change an answer to a call; return any other message as it is."""
         answer = "result" in message or "error" in message
         return change(message) if asked.get("method") == "tools/call" and answer else message
 

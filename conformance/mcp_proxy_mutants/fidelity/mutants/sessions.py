@@ -51,7 +51,6 @@ def _showing_and_sharing(*methods: str) -> Around:
     shared, shown = shared_answers(methods), forwards_credentials()
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer from what is kept, else forward with the token."""
         return await shared(sent, lambda each: shown(each, forward))
 
     return around
@@ -62,7 +61,6 @@ def _found_anywhere() -> Around:
     begun: dict[str, str | None] = {}
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request, in the session of the task that it names; note a new task."""
         params = sent.message.get("params") or {}
         session = begun.get(str(params.get("taskId")), sent.session)
         got = await forward(replace(sent, session=session))

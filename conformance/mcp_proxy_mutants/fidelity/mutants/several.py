@@ -101,7 +101,6 @@ def several_by(kind: type[Several]) -> MakeRemote:
     """Return what makes the way to upstreams of that class, or to a single one."""
 
     def make(upstreams: Sequence[Upstream]) -> Remote:
-        """Make it."""
         remotes = [Remote(*each) for each in upstreams]
         return remotes[0] if len(remotes) == 1 else kind(remotes)
 

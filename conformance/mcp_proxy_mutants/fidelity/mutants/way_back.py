@@ -23,7 +23,6 @@ def _down(method: str, change: Callable[[dict[str, Json]], Json]) -> Down:
     """
 
     def down(message: dict[str, Json], asked: dict[str, Json]) -> Json:
-        """Change the params of a message of that method; return another message as it is."""
         del asked
         if message.get("method") != method:
             return message
@@ -39,7 +38,6 @@ def _up(method: str, change: Callable[[dict[str, Json]], Json]) -> Up:
     """
 
     def up(message: dict[str, Json]) -> Json:
-        """Change the params of a message of that method; return another message as it is."""
         if message.get("method") != method:
             return message
         return message | {"params": change(message.get("params") or {})}
@@ -59,7 +57,6 @@ def _answering(method: str) -> Callable[[], Around]:
     """
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer a request of that method with an empty result, forward every other message."""
         message = sent.message
         if message.get("method") != method:
             return await forward(sent)
@@ -78,7 +75,6 @@ def _late(*, every: bool) -> Callable[[], Around]:
     """
 
     async def moved(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the messages of a stream, then the late progress."""
         late: list[bytes] = []
         async for event in events:
             if read(event).get("method") == PROGRESS:
@@ -90,7 +86,6 @@ def _late(*, every: bool) -> Callable[[], Around]:
             yield event
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request, with the progress in the stream of a POST moved."""
         got = await forward(sent)
         if got.events is None or sent.method != "POST":
             return got
@@ -101,12 +96,7 @@ def _late(*, every: bool) -> Callable[[], Around]:
 
 def _answers(change: Callable[[dict[str, Json]], Json]) -> Up:
     """Return a filter that changes a client's answers to the upstream, as whole messages."""
-
-    def up(message: dict[str, Json]) -> Json:
-        """Change a message without a method."""
-        return message if "method" in message else change(message)
-
-    return up
+    return lambda message: message if "method" in message else change(message)
 
 
 def _broadcast() -> Around:
@@ -115,12 +105,10 @@ def _broadcast() -> Around:
     tasks: set[asyncio.Task[None]] = set()
 
     async def shared(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the messages of every listening client's stream."""
         own = asyncio.Queue[bytes]()
         queues.append(own)
 
         async def pump() -> None:
-            """Put the messages of one stream into all queues."""
             async for event in events:
                 for queue in queues:
                     queue.put_nowait(event)
@@ -135,7 +123,6 @@ def _broadcast() -> Around:
             queues.remove(own)
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a request; a stream at GET gets the messages of all such streams."""
         got = await forward(sent)
         if sent.method != "GET" or got.events is None:
             return got
@@ -151,12 +138,10 @@ def _deaf() -> Around:
     """
 
     async def silence() -> AsyncIterator[bytes]:
-        """Yield nothing until the client is gone."""
         await asyncio.Event().wait()
         yield b""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Give a client that listens a stream without messages."""
         if sent.method != "GET":
             return await forward(sent)
         headers = {"content-type": EVENTS}
@@ -169,7 +154,6 @@ def _answering_twice() -> Around:
     """Return a filter that sends a cancel after each result of a client, as a second one."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a result, and then another one of the same id."""
         got, message = await forward(sent), sent.message
         if "method" not in message and isinstance(message.get("result"), dict):
             await forward(sent.saying(message | {"result": {"action": "cancel"}}))
@@ -185,7 +169,6 @@ def _asking_twice(method: str) -> Callable[[], Around]:
     """
 
     async def doubled(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the messages of a stream, requests of that method twice."""
         async for event in events:
             yield event
             message = read(event)
@@ -193,7 +176,6 @@ def _asking_twice(method: str) -> Callable[[], Around]:
                 yield write(message | {"id": AGAIN})
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a message, unless it answers the second request."""
         if "method" not in sent.message and sent.message.get("id") == AGAIN:
             return Got(status=202, headers={})
         got = await forward(sent)

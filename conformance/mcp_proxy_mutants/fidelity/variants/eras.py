@@ -16,7 +16,6 @@ def _older_alone() -> Around:
     """Return a filter that refuses every message of 2026-07-28, as servers before it do."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Refuse a message for want of a session."""
         del sent, forward
         error = {"code": Number("-32600"), "message": "Bad Request: no session"}
         answer = {"jsonrpc": "2.0", "id": None, "error": error}
@@ -29,7 +28,6 @@ def _streamed() -> Around:
     """Return a filter that answers by a stream, errors too."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Make a stream of one message, unless the fault is in the headers or `_meta`."""
         got = await forward(sent)
         if got.events is not None or not got.message or got.status == 400:  # noqa: PLR2004
             return got
@@ -42,7 +40,6 @@ def _silent_refusals() -> Around:
     """Return a filter that refuses headers that do not fit by a status alone."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Leave out the message of such a refusal."""
         got = await forward(sent)
         code = plain((got.message.get("error") or {}).get("code"))
         return replace(got, body=b"", headers={}) if code == -32020 else got  # noqa: PLR2004
@@ -55,7 +52,6 @@ def _reversed() -> Around:
     lists = [0]
 
     def turned(result: dict[str, Json]) -> Json:
-        """Change the order of every second page."""
         lists[0] += 1
         return result | {"tools": result["tools"][:: (-1) ** lists[0]]}
 
@@ -73,7 +69,6 @@ def _working_on() -> Around:
     """Return a filter that does not tell the relay of cancelled calls."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Keep the relay from noticing that the client of a call has gone."""
         return await forward(replace(sent, deaf=sent.message.get("method") == "tools/call"))
 
     return around
@@ -83,7 +78,6 @@ def _known_handshakes() -> Around:
     """Return a filter that refuses a handshake of an unknown version."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer such a handshake by an error."""
         message = sent.message
         version = (message.get("params") or {}).get("protocolVersion")
         if message.get("method") != "initialize" or version in KNOWN:

@@ -23,7 +23,6 @@ def _older_upstreams() -> Around:
     """Return a filter that does not know 2026-07-28 as its upstream's side."""
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Answer a request of that revision as a server without it does."""
         if "mcp-method" not in sent.headers:
             return await forward(sent)
         error = {"code": Number("-32600"), "message": "Bad Request: no session"}
@@ -63,11 +62,9 @@ def _sealed_states() -> Around:
     key = secrets.token_bytes(32)
 
     def seal(state: str) -> str:
-        """Return the seal of a state."""
         return hmac.new(key, state.encode(), hashlib.sha256).hexdigest()
 
     def up(params: dict[str, Json]) -> Json:
-        """Return the params with the upstream's state; without an authentic one it is empty."""
         own, _, state = str(params.get(STATE, "")).partition(".")
         return params | {STATE: state if hmac.compare_digest(own, seal(state)) else ""}
 
@@ -93,7 +90,6 @@ def _closing_and_notifying() -> Around:
     told: set[asyncio.Future[Got]] = set()
 
     async def around(sent: Sent, forward: Forward) -> Got:
-        """Forward a call; if that is cancelled, post the notification."""
         try:
             return await forward(sent)
         except asyncio.CancelledError:

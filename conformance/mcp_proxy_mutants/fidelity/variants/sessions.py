@@ -68,7 +68,6 @@ def _fetched_ahead() -> Around:
         return got.saying(got.message | {"result": result})
 
     async def _fetch(sent: Sent, forward: Forward, result: dict[str, Json]) -> None:
-        """Fetch the pages after this one, which gets a cursor of the relay's own."""
         if "nextCursor" not in result:
             return
         params = {"cursor": result["nextCursor"]}

@@ -17,7 +17,6 @@ def _read(holds: Callable[[bytes], bool]) -> Hear:
     """
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
-        """Return a 403 as an authorization timeout or a denial, by its body; others unchanged."""
         del connection, attempts
         if signal.code != FORBIDDEN:
             return signal
@@ -80,7 +79,6 @@ def _only(part: str) -> Callable[[Signal, Connection, int], bool]:
     """
 
     def reads(signal: Signal, connection: Connection, attempts: int) -> bool:
-        """Whether the signal is a denial and that part, in lower case, has a word of TIMELY."""
         del attempts
         text = {
             "id": connection.server_id,

@@ -121,7 +121,6 @@ def _breaker(key: Callable[[Connection], str]) -> Fresh:
     """
 
     def make() -> Attempt:
-        """Return a hook `attempt` that makes servers fail whose key an earlier failure had."""
         lost: set[str] = set()
 
         async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:

@@ -66,10 +66,6 @@ def _over(make: Callable[[Connection], HttpSession]) -> Attempt:
     """Return a hook `attempt` without a deadline for the whole; `make` makes a URL's session."""
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Connect and do the handshake, without a deadline; return tools and session.
-
-        On failure, close the session and raise.
-        """
         session = make(connection) if connection.url else await connect(connection)
         try:
             return await handshake(session), session
@@ -127,11 +123,9 @@ def _asleep_after(method: str, *kinds: str) -> Attempt:
     """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual; a failure waits an hour if a signal of `kinds` came at `method`."""
         came: list[Signal] = []
 
         def hear(sent: str, signal: Signal) -> Signal:
-            """Return the signal unchanged, and note it if it is one of `kinds` at `method`."""
             if sent == method and signal.kind in kinds:
                 came.append(signal)
             return signal
@@ -159,20 +153,17 @@ def _unless_accepted(then: Callable[[], Awaitable[None]]) -> Attempt:
     """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual; if the notification timed out, await `then` before raising."""
         unanswered: list[str] = []
 
         class _Noted(Ear):
             """A session that notes a notification until its answer came."""
 
             async def notify(self, method: str) -> None:
-                """Send a notification; it stays in `unanswered` unless the server accepts it."""
                 unanswered.append(method)
                 await super().notify(method)
                 unanswered.clear()
 
         async def connected(to: Connection) -> Session:
-            """Connect as usual, and note which notification has no answer."""
             return _Noted(await connect(to))
 
         try:
@@ -189,7 +180,6 @@ def _as(kind: str) -> Callable[[], Awaitable[None]]:
     """Return an async function that raises a Signal of that kind when awaited."""
 
     async def then() -> None:
-        """Raise the Signal of that kind."""
         raise Signal(kind)
 
     return then

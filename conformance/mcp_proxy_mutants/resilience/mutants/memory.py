@@ -34,14 +34,9 @@ def _kept(keeps: Callable[[OutcomeEntry], bool]) -> Fresh:
     """
 
     def make() -> Edit:
-        """Return a hook `edit` that repeats each server's first outcome that `keeps` accepts."""
         kept: dict[Key, OutcomeEntry] = {}
 
         def edit(answer: Json, request: Json) -> Json:
-            """Return the answer with the kept outcomes of earlier loads.
-
-            Keep what `keeps` accepts.
-            """
             keys = _keys(request)
             outcomes = []
             for outcome in answer["outcomes"]:
@@ -64,7 +59,6 @@ def _last_tools() -> Edit:
     kept: dict[Key, list[str]] = {}
 
     def edit(answer: Json, request: Json) -> Json:
-        """Return the answer; a server without tools has those of the load before."""
         keys = _keys(request)
         outcomes = []
         for outcome in answer["outcomes"]:
@@ -84,7 +78,6 @@ def _kept_list() -> Attempt:
     kept: dict[Key, list[Json]] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Return the kept tools with a new session, or attempt as usual and keep the tools."""
         if _key(connection) in kept:
             return kept[_key(connection)], await connect(connection)
         tools, session = await std.attempt(connection, connect)
@@ -102,7 +95,6 @@ def _every_second() -> Callable[[Loads], Awaitable[list[Outcome]]]:
     loads: Counter[str] = Counter()
 
     async def together(wanted: Loads) -> list[Outcome]:
-        """Load side by side; in every second load, return the first outcome as transient."""
         outcomes = await std.side_by_side(wanted)
         loads["all"] += bool(outcomes)
         if loads["all"] % 2:
@@ -119,11 +111,9 @@ def _quota(most: int, beyond: Callable[[], Awaitable[None]]) -> Fresh:
     """
 
     def make() -> Attempt:
-        """Return a hook `attempt` that counts attempts and awaits `beyond` for further ones."""
         made: Counter[Key] = Counter()
 
         async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-            """Count the attempt; await `beyond` if it is one too many; then attempt as usual."""
             made[_key(connection)] += 1
             if made[_key(connection)] > most:
                 await beyond()
@@ -149,7 +139,6 @@ def _summed() -> Edit:
     made: Counter[str] = Counter()
 
     def edit(answer: Json, request: Json) -> Json:
-        """Return the answer with the attempts of each server added to those of earlier loads."""
         del request
         outcomes = []
         for outcome in answer["outcomes"]:
@@ -165,7 +154,6 @@ def _first_signal() -> Hear:
     first: dict[Key, Signal] = {}
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
-        """Return the signal of the server's first attempt in this load."""
         if attempts == 1:
             first[_key(connection)] = signal
         return first[_key(connection)]

@@ -92,7 +92,6 @@ def _last_errors() -> Edit:
     kept: dict[str, str] = {}
 
     def edit(answer: Json, request: Json) -> Json:
-        """Return the answer; an outcome without an error gets its server's last one, if any."""
         urls = {each["server_id"]: f"{each['server_id']} {each}" for each in request["servers"]}
         outcomes = []
         for outcome in answer["outcomes"]:

@@ -13,7 +13,6 @@ def _thrown(kind: str) -> Callable[[Signal, Connection, int], Signal]:
     """Return a hook `heard` that raises RuntimeError at this kind of signal: the load ends."""
 
     def heard(signal: Signal, connection: Connection, _attempts: int) -> Signal:
-        """Return the signal; raise RuntimeError if it is of this kind."""
         if signal.kind == kind:
             raise RuntimeError(f"{connection.server_id} failed")
         return signal

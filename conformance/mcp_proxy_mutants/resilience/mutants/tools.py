@@ -118,14 +118,9 @@ def _available_after(*kinds: str) -> Attempt:
     """
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual; after a signal of `kinds`, return no tools and a session.
-
-        That is the opened one, or one to nowhere if none could be opened.
-        """
         opened: list[Session] = []
 
         async def connected(to: Connection) -> Session:
-            """Connect as usual, and note the session."""
             opened.append(await connect(to))
             return opened[0]
 
@@ -182,10 +177,6 @@ def _first_pages() -> Attempt:
     pages: dict[str, list[Json]] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual and keep the pages; on failure, return those of the attempt before.
-
-        They come with a new session. If that attempt read none, the failure is raised.
-        """
         key = f"{connection.server_id} {connection.url}"
         session = await connect(connection)
 
@@ -193,14 +184,12 @@ def _first_pages() -> Attempt:
             """A session that keeps the pages of tools."""
 
             async def request(self, method: str, params: Json) -> Json:
-                """Return the result of the request; keep the tools of a page of tools/list."""
                 result = await super().request(method, params)
                 if method == "tools/list":
                     pages.setdefault(key, []).extend(result.get("tools", []))
                 return result
 
         async def connected(_: Connection) -> Session:
-            """Return the open session, wrapped so that it keeps the pages."""
             return Keeps(session)
 
         before = pages.pop(key, [])

@@ -22,10 +22,6 @@ def _last_url() -> Attempt:
     last: dict[str, str] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt as usual and note the URL; attempt an unusable connection at the noted URL.
-
-        Without a noted one, raise Signal `configuration`.
-        """
         if std.usable(connection):
             last["url"] = connection.url or last.get("url", "")
             return await std.attempt(connection, connect)
@@ -44,10 +40,6 @@ def _sent_to_others() -> Attempt:
     last_url = _last_url()
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Attempt a usable connection as usual; for another, load the last usable server and fail.
-
-        It fails as Signal `configuration`.
-        """
         if std.usable(connection):
             return await last_url(connection, connect)
         _, session = await last_url(connection, connect)

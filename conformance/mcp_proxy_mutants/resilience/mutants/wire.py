@@ -182,7 +182,6 @@ def _least_timeout() -> Attempt:
     least: dict[str, float] = {}
 
     async def attempt(connection: Connection, connect: Connect) -> tuple[list[Json], Session]:
-        """Note the server's timeout, let others do so, and attempt with the shortest one noted."""
         least["s"] = min(connection.timeout, least.get("s", connection.timeout))
         await asyncio.sleep(0)
         return await std.attempt(replace(connection, timeout=least["s"]), connect)

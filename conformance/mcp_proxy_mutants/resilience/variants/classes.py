@@ -93,10 +93,6 @@ def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
     """
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
-        """Return a signal of these codes as a timeout or a denial, by its body.
-
-        Others unchanged.
-        """
         del connection, attempts
         if signal.code not in codes:
             return signal
@@ -137,10 +133,6 @@ def _in_turns() -> Hear:
     heard_of: Counter[str] = Counter()
 
     def heard(signal: Signal, connection: Connection, attempts: int) -> Signal:
-        """Return a first attempt's signal of an open kind as a denial or a 404 in turns.
-
-        Others unchanged.
-        """
         if signal.kind not in OPEN or attempts > 1:
             return signal
         heard_of[connection.url or connection.server_id] += 1
