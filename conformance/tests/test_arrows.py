@@ -62,17 +62,17 @@ def _targets(path: Path, known: AbstractSet[str], text: str | None = None) -> It
         if isinstance(node, ast.ImportFrom) and node.module:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            names = [name for name in NAMED.findall(node.value) if _is_of_a_specification(name)]
+            names = [
+                name
+                for name in NAMED.findall(node.value)
+                if (name.split(".")[1:2] in [[each] for each in SPECIFICATIONS])
+            ]
         for name in names:
             package, _, inside = name.partition(".")
             if package == PACKAGE.name:
                 target = inside if inside in known else inside.rpartition(".")[0]
                 if target in known and target:
                     yield target
-
-
-def _is_of_a_specification(name: str) -> bool:
-    return name.split(".")[1:2] in [[each] for each in SPECIFICATIONS]
 
 
 def room(module: str) -> str:

@@ -56,15 +56,14 @@ def readings(tree: ast.AST) -> Iterator[int]:
                 if name in READS and any(map(is_reason, (value, *args))):
                     yield node.lineno
             case ast.Compare(left=left, ops=ops, comparators=others):
-                sides = [side for side in (left, *others) if not _is_nothing(side)]
+                sides = [
+                    side
+                    for side in (left, *others)
+                    if not (isinstance(side, ast.Constant) and side.value in ("", None))
+                ]
                 identity = all(isinstance(operator, ast.Is | ast.IsNot) for operator in ops)
                 if not identity and len(sides) == len(others) + 1 and any(map(is_reason, sides)):
                     yield node.lineno
-
-
-def _is_nothing(node: ast.AST) -> bool:
-    """Return whether the expression is the constant "" or None."""
-    return isinstance(node, ast.Constant) and node.value in ("", None)
 
 
 def test_nothing_but_a_renderer_reads_a_reason() -> None:

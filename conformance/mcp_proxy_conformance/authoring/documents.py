@@ -192,16 +192,14 @@ def _toml(path: Path, raw: bytes) -> tuple[Any, TomlLines] | LintFinding:
 @cache
 def _validator(name: str) -> jsonschema.Draft202012Validator:
     """Return the validator of `NAME.schema.json`, made once; it can resolve all shipped schemas."""
-    schemas = {path.name: msgspec.json.decode(path.read_bytes()) for path in _schema_files()}
+    schemas = {
+        path.name: msgspec.json.decode(path.read_bytes())
+        for path in sorted(schemas_dir().glob("*.schema.json"))
+    }
     known: Registry[Any] = Registry().with_resources(
         (schema["$id"], Resource.from_contents(schema)) for schema in schemas.values()
     )
     return jsonschema.Draft202012Validator(schemas[f"{name}.schema.json"], registry=known)
-
-
-def _schema_files() -> list[Path]:
-    """Return the paths of all shipped schemas, sorted."""
-    return sorted(schemas_dir().glob("*.schema.json"))
 
 
 def _breaches(document: Document) -> Iterator[LintFinding]:

@@ -121,17 +121,16 @@ def advice(bench: Bench, key: ToolKey, entry: Entry) -> tuple[str, ...]:
     The tool's own texts are left out, and texts that only give a reason.
     """
     plain = (masked(bench, text, key) for text in strings(_beside_names(entry)))
-    return tuple(text for text in plain if tells_user_act(text) and _is_remedy(text))
+    return tuple(
+        text
+        for text in plain
+        if tells_user_act(text) and any(judge(text, status) == "conveys" for status in STATUSES)
+    )
 
 
 def _beside_names(entry: Entry) -> dict[str, Any]:
     """Return the members of an entry without its name, its server and its status."""
     return {n: v for n, v in entry.members.items() if n not in ("name", "server", "status")}
-
-
-def _is_remedy(text: str) -> bool:
-    """Whether the text is read as the remedy of at least one status."""
-    return any(judge(text, status) == "conveys" for status in STATUSES)
 
 
 def has_lines(text: str) -> bool:

@@ -23,9 +23,11 @@ def counterparts(allowed: Sequence[Any], observed: Sequence[Any]) -> list[Any] |
     if len(same) in (0, len(allowed)):
         return same
     rest = iter(same)
-    found = [next((item for item in rest if _holds(own, item)), None) for own in allowed]
+    found = [
+        next(
+            (item for item in rest if (not any(exact_json.differences(own, item, additions=True)))),
+            None,
+        )
+        for own in allowed
+    ]
     return None if None in found else found
-
-
-def _holds(allowed: Any, observed: Any) -> bool:
-    return not any(exact_json.differences(allowed, observed, additions=True))

@@ -130,7 +130,13 @@ def result_types(bench: RelayBench) -> Comparison:
     with both(bench) as (own, shown):
         for method, params in REQUESTS.items():
             results = [
-                client.ask(method, {**params, **_named(side, params)}).answer.get("result")
+                client.ask(
+                    method,
+                    {
+                        **params,
+                        **({"name": side.name_of("echo")} if params.get("name") == "echo" else {}),
+                    },
+                ).answer.get("result")
                 for client, side in ((own, bench.relay.modern), (shown, bench.through))
             ]
             control(
@@ -238,10 +244,6 @@ def _is_kept(side: Side, era: Era) -> bool:
     return [*map(exact_json.plain, arrived)] == [
         exact_json.plain(exact_json.read(SENT))
     ] and given == wanted
-
-
-def _named(side: Side, params: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"name": side.name_of("echo")} if params.get("name") == "echo" else {}
 
 
 def _expect_type(comparison: Comparison, place: str, result: Mapping[str, Any]) -> None:

@@ -133,7 +133,11 @@ def _duration(seconds: float) -> str:
 def _counts(report: Report, level: str) -> str:
     """Return the numbers of the level's clauses by verdict, in words, without those left out."""
     return _in_words(
-        Counter(_word(clause) for clause in _of(report, level) if not is_left_out(clause))
+        Counter(
+            (NOT_RUN if is_after_the_end(clause) else clause.verdict)
+            for clause in _of(report, level)
+            if not is_left_out(clause)
+        )
     )
 
 
@@ -236,11 +240,6 @@ def ending(report: Report, code: int | None) -> str:
 def _of(report: Report, level: str) -> list[ClauseVerdict]:
     """Return the report's clauses of that level, `required` or `advisory`."""
     return [clause for clause in report.clauses if clause.level == level]
-
-
-def _word(clause: ClauseVerdict) -> str:
-    """Return the clause's verdict in words, `not run` if the run ended before it."""
-    return NOT_RUN if is_after_the_end(clause) else clause.verdict
 
 
 def _some(ids: list[str], most: int = IDS) -> str:

@@ -322,7 +322,7 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
         wanted: dict[str, Any] = {
             "max_attempts": case.given.max_attempts,
             "base_backoff_s": case.given.base_backoff_s,
-            "deadline_s": _deadline(case),
+            "deadline_s": (PATIENCE * _longest(case)),
         }
         with _opening(servers, own):
             first = loader.load(handed, **wanted)
@@ -399,11 +399,6 @@ def _opening(servers: FaultServers, own: Sequence[LoadServer]) -> Iterator[None]
         over.set()
         if closed:
             thread.join()
-
-
-def _deadline(case: LoadCase) -> float:
-    """Return the seconds after which a load counts as hung: three times what it may need."""
-    return PATIENCE * _longest(case)
 
 
 def _waits(case: LoadCase) -> float:

@@ -158,7 +158,9 @@ def _failed(error: Exception) -> Ending:
     final: the check is not repeated.
     """
     final = isinstance(error, Breach)
-    reason = str(error) if final else _first_line(error)
+    reason = (
+        str(error) if final else (str(error).partition("\n")[0] or "the check's assertion failed")
+    )
     return Ending(verdict="fail", reason=reason, blame="target", error=error, final=final)
 
 
@@ -306,11 +308,6 @@ def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> En
 def _is_plain(ending: Ending) -> bool:
     """Whether the check ended by a plain assertion: without a comparison or misshapen answer."""
     return ending.comparison is None and not isinstance(ending.error, Misshapen)
-
-
-def _first_line(error: Exception) -> str:
-    """Return the first line of an error's message; a general sentence if that is empty."""
-    return str(error).partition("\n")[0] or "the check's assertion failed"
 
 
 def reason_of(ending: Ending, evidence: Sequence[str]) -> str:

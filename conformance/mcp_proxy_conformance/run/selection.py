@@ -35,7 +35,9 @@ def select(items: list[pytest.Item], run: RunSession) -> None:
         items[:] = [item for item in items if wanted(item)]
     selection = run.request.selection
     if selection.alone:
-        items[:] = [item for item in items if _function(item) == selection.alone]
+        items[:] = [
+            item for item in items if getattr(item, "originalname", None) == selection.alone
+        ]
     arrange(items, run)
 
 
@@ -145,8 +147,3 @@ def _in_profile(item: pytest.Item, run: RunSession) -> bool:
     """Whether a check cites a clause of the profile, or no clause at all."""
     cited = clauses_of(item)
     return not cited or bool(set(cited) & set(run.profile.clauses))
-
-
-def _function(item: pytest.Item) -> str | None:
-    """Return the name of a check's function, without its parameters; None for other items."""
-    return getattr(item, "originalname", None)

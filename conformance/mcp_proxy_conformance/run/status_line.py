@@ -59,7 +59,12 @@ def line(status: Status, columns: int, *, colour: bool, ascii_only: bool) -> str
     """
     more = "..." if ascii_only else "…"
     marks = _marks(status)
-    head = [("", word) for word in filter(None, (_count(status), _times(status)))] + marks
+    head = [
+        ("", word)
+        for word in filter(
+            None, ((f"{status.done}/{status.of}" if status.of else ""), _times(status))
+        )
+    ] + marks
     if status.of and columns >= NARROW:
         size = SMALL if len(head) > len(("count", "times")) and columns < WIDE else columns // BAR
         head.insert(0, ("", _bar(status.part, size, ascii_only=ascii_only)))
@@ -78,11 +83,6 @@ def log_line(status: Status) -> str:
     count = f"{status.done} of {status.of} checks" if status.of else ""
     words = [count, _times(status), *(text for _, text in _marks(status)), status.doing]
     return ", ".join(filter(None, words))
-
-
-def _count(status: Status) -> str:
-    """Return "DONE/ALL"; empty if there are no checks."""
-    return f"{status.done}/{status.of}" if status.of else ""
 
 
 def _times(status: Status) -> str:

@@ -169,7 +169,7 @@ def test_servers_of_a_kind_that_stops_the_loader_are_not_loaded_again(
     """
     monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
     loads = Loads(lambda _: EmbeddedLoader(Stopped(denied), host), tmp_path)
-    again = _renamed(DENIED, "denied-again")
+    again = replace(DENIED, id="denied-again")
 
     first, second = loads.of(DENIED), loads.of(again)
     others = [loads.of(case) for case in (WELL, BOTH_CONTROLS, NOT_FOUND)]
@@ -192,8 +192,3 @@ def test_a_load_that_hangs_once_only_is_judged_by_the_second(
     loads.close()
 
     assert load.is_answered
-
-
-def _renamed(case: LoadCase, name: str) -> LoadCase:
-    """Return a copy of the case with this id."""
-    return replace(case, id=name)

@@ -45,7 +45,8 @@ class Literals:
             (literal for literal in spelled if len(literal) >= LEAST), key=len, reverse=True
         )
         parts = (
-            _alone(literal) if literal.isdecimal() else re.escape(literal) for literal in longest
+            f"(?<![0-9.]){literal}(?![0-9.])" if literal.isdecimal() else re.escape(literal)
+            for literal in longest
         )
         self._names = {literal.encode(): f"{{{spelled[literal]}}}".encode() for literal in longest}
         self._any = re.compile("|".join(parts).encode())
@@ -53,11 +54,6 @@ class Literals:
     def replaced(self, raw: bytes) -> bytes:
         """Return the bytes with every literal replaced by its name in braces, longer ones first."""
         return self._any.sub(lambda match: self._names[match[0]], raw)
-
-
-def _alone(number: str) -> str:
-    """Return a pattern that matches the number only where no digit or dot is next to it."""
-    return rf"(?<![0-9.]){number}(?![0-9.])"
 
 
 def _known(started: Started) -> Iterator[tuple[str, str]]:
@@ -115,7 +111,11 @@ def record(target: ProxyTarget, scratch: Path, kind: Kind) -> Recording:
     closed. Raises AdapterError if it cannot be started or driven, Inconclusive if answers to
     equal requests disagree or a lock had no effect.
     """
-    wanted = [request for request in requests() if _applies(request, target)]
+    wanted = [
+        request
+        for request in requests()
+        if ("agent" not in request or "agents" in target.capabilities)
+    ]
     exacts: Asked = {}
     wire = ""
     for _ in range(TARGETS):
@@ -218,8 +218,3 @@ def _ask(started: Started, request: Mapping[str, Any]) -> ToolReply:
     arguments = {names.query: request["query"]}
     arguments |= {names.limit: request["limit"]} if "limit" in request else {}
     return started.client(agent).call_tool(names.discovery_tool, arguments)
-
-
-def _applies(request: Mapping[str, Any], target: ProxyTarget) -> bool:
-    """Whether the target can take the request: one of an agent needs the capability `agents`."""
-    return "agent" not in request or "agents" in target.capabilities

@@ -68,7 +68,11 @@ def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: B
     """
     shown = {entry.name for entry in bench.armed.entries.values()}
     forms = {"{tool}"} | {_form(entry) for entry in bench.armed.entries.values()}
-    known = shown | {_spelled(form, key) for form in forms for key in bench.tools}
+    known = shown | {
+        form.replace("{tool}", key.tool).replace("{server}", key.server)
+        for form in forms
+        for key in bench.tools
+    }
 
     answers = [own_answer(bench, key) for key in bench.armed.refused]
     answers += [answer for _, answer in every_answer(bench, _vouched(bench))]
@@ -233,10 +237,6 @@ def _form(entry: Entry) -> str:
     """Return an entry's name with `{tool}` and `{server}` in the place of their names."""
     form = entry.name.replace(entry.key.tool, "{tool}")
     return form.replace(entry.key.server, "{server}") if entry.key.server else form
-
-
-def _spelled(form: str, key: ToolKey) -> str:
-    return form.replace("{tool}", key.tool).replace("{server}", key.server)
 
 
 def _shared_word(bench: Bench) -> str:

@@ -163,7 +163,7 @@ def callables(look: Look, findings: Findings) -> None:
         if usual != actual:  # some searches break ties at random
             again = look.ask(
                 exchange.request.query or "",
-                limit=_limit(exchange),
+                limit=ABSENT if exchange.limit is None else exchange.limit,
                 agent=exchange.request.agent,
                 anew=True,
             )
@@ -262,8 +262,3 @@ def _locked_matches(look: Look, exchange: DiscoveryExchange) -> list[ToolKey]:
 def _named(exchange: DiscoveryExchange) -> list[str]:
     """Return the names of the callable tools, in the order of the answer."""
     return [entry.name for entry in exchange.answer.tools]
-
-
-def _limit(exchange: DiscoveryExchange) -> object:
-    """Return the limit of the request, ABSENT if none was sent."""
-    return ABSENT if exchange.limit is None else exchange.limit

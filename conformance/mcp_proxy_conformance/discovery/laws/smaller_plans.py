@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import structs
 
-from mcp_proxy_conformance.catalogue.world import Server, Step, Tool, World
+from mcp_proxy_conformance.catalogue.world import Server, Step, Tool
 from mcp_proxy_conformance.discovery.laws.plan import Plan, is_sensible, replaced
 
 TRIED = 4
@@ -67,7 +67,11 @@ def _worlds(plan: Plan) -> Iterator[Plan]:
     if len(names) > 1:
         yield from (_kept(plan, [name]) for name in names)
         yield from (_kept(plan, [other for other in names if other != name]) for name in names)
-    yield replaced_plan(plan, agents={}, requests=_without_agents(world))
+    yield replaced_plan(
+        plan,
+        agents={},
+        requests=tuple(request for request in world.requests if "agent" not in request),
+    )
     yield replaced_plan(plan, requests=world.requests[:1])
     for server in world.servers:
         tools = [tool.name for tool in server.tools]
@@ -75,7 +79,7 @@ def _worlds(plan: Plan) -> Iterator[Plan]:
         for kept in (tools[:half], tools[half:]) if half else ():
             yield _with_tools(plan, server, kept)
     for at in range(len(world.steps) - 1, -1, -1):
-        yield _without_step(plan, at)
+        yield _without(plan, [at])
     for server in world.servers:
         tools = [tool.name for tool in server.tools]
         for name in tools if len(tools) > 1 else ():
@@ -87,11 +91,6 @@ def _worlds(plan: Plan) -> Iterator[Plan]:
 def replaced_plan(plan: Plan, **members: object) -> Plan:
     """Return a copy of the plan with these fields of its world replaced, and the same looks."""
     return Plan(replaced(plan.world, **members), plan.looks)
-
-
-def _without_agents(world: World) -> tuple[dict[str, object], ...]:
-    """Return the world's requests that no agent makes."""
-    return tuple(request for request in world.requests if "agent" not in request)
 
 
 def _kept(plan: Plan, names: Collection[str]) -> Plan:
@@ -148,11 +147,6 @@ def _with_tools(plan: Plan, server: Server, kept: Collection[str]) -> Plan:
     servers = tuple(smaller if other.name == server.name else other for other in plan.world.servers)
     world = replaced(plan.world, servers=servers, steps=tuple(steps))
     return _without(Plan(world, plan.looks), gone)
-
-
-def _without_step(plan: Plan, at: int) -> Plan:
-    """Return the plan without the step of that number, counted from 0."""
-    return _without(plan, [at])
 
 
 def _without(plan: Plan, gone: Iterable[int]) -> Plan:

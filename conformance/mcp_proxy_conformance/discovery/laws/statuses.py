@@ -165,7 +165,10 @@ def undetermined(look: Look, findings: Findings) -> None:
     with bench.operator.undetermined(key.server, [key.tool]):
         refused = bench.refused(key)
         exchange = look.own(key)
-        again = bench.until(lambda: look.own(key), lambda latest: _is_unknown(latest, key))
+        again = bench.until(
+            lambda: look.own(key),
+            lambda latest: latest is not None and latest.answer.status(key) == UNKNOWN,
+        )
     if exchange is None or again is None or again.answer.status(key) not in PLACES:
         return  # another word than the six is for FR-004.enum
     text = str((again.answer.remediation or {}).get(UNKNOWN, ""))
@@ -176,11 +179,6 @@ def undetermined(look: Look, findings: Findings) -> None:
     findings.truth(["FR-004.unknown"], again.request, observed, holds=observed == wanted,
                    wanted=f"a refused call, and {UNKNOWN} with a neutral remediation",
                    topic=str(key))  # fmt: skip
-
-
-def _is_unknown(exchange: DiscoveryExchange | None, key: ToolKey) -> bool:
-    """Whether the answer gives the tool the status `disabled_unknown`; false without an answer."""
-    return exchange is not None and exchange.answer.status(key) == UNKNOWN
 
 
 def _allowed(look: Look, key: ToolKey) -> frozenset[str]:

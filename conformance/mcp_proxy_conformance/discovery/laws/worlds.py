@@ -88,7 +88,9 @@ def built(recipe: Recipe, can: Collection[str]) -> Plan:
         if builder.act(act) and number >= FIRST and act.do not in ("ask", "call"):
             looks.append(len(builder.steps))
     requests = list(_requests(recipe.requests, builder))
-    return builder.plan(looks[-MOST_LOOKS:], [*requests, *_scoped(requests, agents)])
+    return builder.plan(
+        looks[-MOST_LOOKS:], [*requests, *[requests[0] | {"agent": name} for name in agents]]
+    )
 
 
 def _servers(recipes: Iterable[ServerRecipe], can: Collection[str]) -> Iterable[Server]:
@@ -157,10 +159,3 @@ def _requests(
             "nowhere": NOWHERE,
         }[kind]
         yield {"query": query} | ({"limit": LIMITS[limit]} if LIMITS[limit] else {})
-
-
-def _scoped(
-    requests: Sequence[dict[str, Any]], agents: dict[str, tuple[str, ...]]
-) -> Iterable[dict[str, Any]]:
-    """Return a copy of the first request for each agent, as its own."""
-    return [requests[0] | {"agent": name} for name in agents]

@@ -303,12 +303,9 @@ def await_tools(main: Talk, words: WordQueue) -> None:
     for turn in range(TURNS):
         if turn:
             main.budget.rest(EVERY_S)
-        listed = [_entry_names(main, word) for word in queries]
+        listed = [
+            tuple(entry.name for entry in entries_of(main.ask(word, "W"))) for word in queries
+        ]
         if any(listed) and listed == before:
             return
         before = listed
-
-
-def _entry_names(main: Talk, word: str) -> tuple[str, ...]:
-    """Ask for a word with the flag; return the names of all listed tools, callable ones first."""
-    return tuple(entry.name for entry in entries_of(main.ask(word, "W")))

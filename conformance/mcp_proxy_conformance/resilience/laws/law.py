@@ -178,7 +178,12 @@ def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
     """
     compared, loaded = Comparison(), loads[0].loaded
     ids = sorted(server.server_id for server in case.given.servers)
-    compared.one_of("outcomes", sorted(_ids(loaded)), (ids,), breaks=["O1.one-each"])
+    compared.one_of(
+        "outcomes",
+        sorted([outcome.server_id for outcome in loaded.answer.outcomes]),
+        (ids,),
+        breaks=["O1.one-each"],
+    )
     for server, outcome in _each(case, loaded):
         tools = outcome.tools if isinstance(outcome.tools, list) else []
         name = server.server_id
@@ -201,11 +206,6 @@ def _outcomes(case: LoadCase, loads: Several, declared: Declared) -> Comparison:
                            breaks=["O3.loaded" if short else "O3.own-tools"],
                            shows=["O3.loaded", "O3.own-tools"] if tools else [])  # fmt: skip
     return compared
-
-
-def _ids(loaded: Loaded) -> list[str]:
-    """Return the server ids of the outcomes in the answer."""
-    return [outcome.server_id for outcome in loaded.answer.outcomes]
 
 
 def _claims(case: LoadCase, loads: Several, _: Declared) -> Comparison:

@@ -92,17 +92,13 @@ def _locked_among_tools(gateway: Gateway) -> None:
                     "tools": [
                         entry
                         for entry in document["tools"]
-                        if entry["name"] not in _names(document)
+                        if entry["name"]
+                        not in ({entry["name"] for entry in document.get("disabled", [])})
                     ]
                 }
             )
         ),
     )
-
-
-def _names(document: Json) -> set[str]:
-    """Return the names of the answer's locked entries; empty if it lists none."""
-    return {entry["name"] for entry in document.get("disabled", [])}
 
 
 def _schema(**change: Any) -> dict[str, Any]:

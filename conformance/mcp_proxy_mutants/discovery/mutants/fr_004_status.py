@@ -119,11 +119,6 @@ def _denied_too(of: Callable[[Facts], bool]) -> Callable[[Facts], Status | None]
     return lambda facts: std.withheld_status(replace(facts, denied=False) if of(facts) else facts)
 
 
-def _unreadable(facts: Facts, status: Status) -> Status:
-    """Return `status` while the tool's approval cannot be read, else the reference's status."""
-    return status if facts.approval is None else std.classify(facts)
-
-
 def _stays_listed() -> Callable[[Sequence[Match], int], Windows]:
     """Return a `window` decision that keeps a tool among the locked hits once config denied it."""
     locked: set[str] = set()
@@ -814,7 +809,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "unreadable-means-user",
         "A tool whose approval cannot be read is listed as disabled_by_user.",
         "FR-004.unknown",
-        classify=lambda facts: _unreadable(facts, "disabled_by_user"),
+        classify=lambda facts: (
+            "disabled_by_user" if facts.approval is None else std.classify(facts)
+        ),
     ),
     mutant(
         "unreadable-opens",

@@ -7,7 +7,7 @@ from mcp_proxy_mutants.discovery.gateway_changes import decide
 from mcp_proxy_mutants.discovery.mutant import Fresh, Mutant, mutant
 from mcp_proxy_mutants.discovery.pieces import WITHHELD, crowded
 from mcp_proxy_reference import policy as std
-from mcp_proxy_reference.facts import Agent, Facts, Json, Match, Status
+from mcp_proxy_reference.facts import Agent, Facts, Json, Match
 from mcp_proxy_reference.gateway import Gateway
 
 Note = Callable[[bool, int, Sequence[Facts]], str | None]
@@ -202,11 +202,6 @@ def _highest_note() -> Callable[[Json, Request], Json]:
         return document | {"notice": highest[request.query]}
 
     return answer
-
-
-def _status(facts: Facts) -> Status | None:
-    """Return the status under which the flag lists the locked tool; None if it does not list it."""
-    return std.classify(facts) if std.indexed(facts) else std.withheld_status(facts)
 
 
 def _numbered(number: Callable[[Sequence[Facts]], int]) -> Note:
@@ -625,7 +620,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "Only config-locked matches lead to the note.",
         "SC-006.every-kind",
         "FR-009.note",
-        note=_for(lambda facts: _status(facts) == "disabled_by_config"),
+        note=_for(
+            lambda facts: (
+                (std.classify(facts) if std.indexed(facts) else std.withheld_status(facts))
+                == "disabled_by_config"
+            )
+        ),
     ),
     mutant(
         "no-note-of-a-crowd",

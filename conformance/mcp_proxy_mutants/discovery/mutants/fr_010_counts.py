@@ -33,11 +33,6 @@ REASONS: tuple[Status, ...] = (CONFIG, USER, PENDING)
 KEYS = tuple(texts())[:5]
 
 
-def _free(facts: Facts) -> bool:
-    """Whether neither config nor the user locks the tool."""
-    return not (facts.denied or facts.disabled_by_user)
-
-
 def _uncount(gateway: Gateway, hidden: Chosen) -> None:
     """Leave the locked tools that `hidden` selects out of the counts altogether."""
     decide(
@@ -599,7 +594,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "Every server's entry shows how many tools are locked.",
         "SC-005.baseline",
         server_entry=lambda entry, tools: (
-            entry | {"locked": sum(not _free(facts) for facts in tools)}
+            entry | {"locked": sum(bool(facts.denied or facts.disabled_by_user) for facts in tools)}
         ),
     ),
     mutant(
