@@ -31,11 +31,9 @@ def counting() -> Callable[[Json, Request], Json]:
     """Return an `answer` change that adds a counter, the time in seconds, and when it was made."""
     numbers, made = count(), time.time_ns()
 
-    def answer(document: Json, _request: Request) -> Json:
-        """Return the document with `served`, `at` and `since`: next number, time, start in ns."""
-        return document | {"served": next(numbers), "at": int(time.time()), "since": made}
-
-    return answer
+    return lambda document, _request: (
+        document | {"served": next(numbers), "at": int(time.time()), "since": made}
+    )
 
 
 UNCHANGED = Changed(id="unchanged", text="The reference itself.")

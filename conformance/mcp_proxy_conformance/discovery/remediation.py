@@ -227,11 +227,6 @@ def _of_server_off(read: Reading) -> bool:
     return read.tells_only(f"{ENABLE}|start") and on_server and not denied and _is_not_policy(read)
 
 
-def _of_unknown(read: Reading) -> bool:
-    """Whether the text conveys an unknown reason: it blames no one and orders no act."""
-    return read.says(_UNDETERMINED) and not read.ordered and not read.says(_BLAMED)
-
-
 def _affirms(read: Reading, word: str) -> bool:
     """Whether the text uses `word` (operator or policy) other than to deny that lock."""
     return re.search(rf"\b{word}\b", re.sub(_NOT_THEIRS, "", read.bare)) is not None
@@ -253,7 +248,9 @@ _CONVEYS: dict[str, Callable[[Reading], bool]] = {
     "disabled_by_user": _of_user,
     "pending_approval": _of_pending,
     "server_disabled": _of_server_off,
-    "disabled_unknown": _of_unknown,
+    "disabled_unknown": lambda read: (
+        read.says(_UNDETERMINED) and not read.ordered and not read.says(_BLAMED)
+    ),
     "server_quarantined": _of_quarantined,
 }
 _TOLD_PLAINLY = "enable|reenable|approve|review"

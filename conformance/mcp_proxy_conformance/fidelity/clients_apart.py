@@ -198,13 +198,11 @@ def _asked(bench: RelayBench, client: Conversation, each: _Sent) -> Mapping[str,
 def _posted(client: Conversation, body: bytes) -> Mapping[str, Any]:
     """Send a request; return its answer's members, or {"none": why there is none}."""
     try:
-        return message_of(client.exchange(body, _is_answer))
+        return message_of(
+            client.exchange(body, lambda text: bool({"result", "error"} & message_of(text).keys()))
+        )
     except (Unreachable, ProtocolFault) as fault:
         return {"none": str(fault)}
-
-
-def _is_answer(text: bytes) -> bool:
-    return bool({"result", "error"} & message_of(text).keys())
 
 
 def _request(request_id: int | str, method: str, params: Mapping[str, Any]) -> bytes:

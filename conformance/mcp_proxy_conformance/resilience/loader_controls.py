@@ -89,11 +89,6 @@ def _no_clause(*exits: int) -> Callable[[Verdicts], str]:
     return misses
 
 
-def _all(verdicts: Verdicts) -> str:
-    """Return "exit CODE: why" unless the run ended with exit code 0; empty if it did."""
-    return "" if verdicts.exit == 0 else f"exit {verdicts.exit}: {verdicts.why}"
-
-
 NO_LOADERS = (
     ("loader-that-ends", "A program that ends at once.", _program(ENDS), (3,)),
     (
@@ -131,7 +126,9 @@ LOADER_CONTROLS = (
         id="loader",
         text="The unchanged loader of the reference.",
         target=_unchanged,
-        misses=_all,
+        misses=lambda verdicts: (
+            "" if verdicts.exit == 0 else f"exit {verdicts.exit}: {verdicts.why}"
+        ),
         profile="resilience",
     ),
 )

@@ -13,18 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 
-def _no_arguments() -> dict[str, Any]:
-    """Return the input schema of a tool that takes no arguments."""
-    return {"type": "object", "properties": {}}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamTool:
     """One tool as its server lists it."""
 
     name: str
     description: str = ""
-    input_schema: Mapping[str, Any] = field(default_factory=_no_arguments)
+    input_schema: Mapping[str, Any] = field(
+        default_factory=lambda: {"type": "object", "properties": {}}
+    )
     annotations: Mapping[str, Any] | None = None
 
     def render(self) -> bytes:

@@ -23,7 +23,7 @@ from mcp_proxy_conformance.discovery.targets.adapter import (
     UpstreamAddress,
 )
 from mcp_proxy_conformance.selftest.forked_jobs import forked
-from mcp_proxy_conformance.selftest.trial import LONG_S, Verdicts, trial, tried
+from mcp_proxy_conformance.selftest.trial import LONG_S, trial, tried
 from mcp_proxy_conformance.targets.target import Unsupported
 
 RUN_S = 400
@@ -123,11 +123,12 @@ def test_a_target_of_fewer_capabilities_can_be_conformant(name: str, tmp_path: P
     """
     can = DECLARED[name]
 
-    def run(place: Path) -> Verdicts:
-        """Judge that reference by all checks, with reports in the folder `place`."""
-        return tried(trial(narrow(can)), place, check_s=LONG_S)
-
-    (run_once,) = forked(run, [tmp_path / "run"], tmp_path, limit_s=RUN_S)
+    (run_once,) = forked(
+        lambda place: tried(trial(narrow(can)), place, check_s=LONG_S),
+        [tmp_path / "run"],
+        tmp_path,
+        limit_s=RUN_S,
+    )
 
     verdicts = run_once.value
     assert verdicts is not None, run_once.failure

@@ -83,11 +83,7 @@ def moody() -> Any:
     """
     word = f"mood_{next(MOODS)}"
 
-    def entry_with_mood(facts: Facts, status: Status, withheld: bool) -> dict[str, Any]:
-        """Return the usual locked entry with that word as its status."""
-        return locked_entry(facts, status, withheld) | {"status": word}
-
-    return entry_with_mood
+    return lambda facts, status, withheld: locked_entry(facts, status, withheld) | {"status": word}
 
 
 def listed_map(document: dict[str, Any], request: Request) -> dict[str, Any]:
