@@ -133,6 +133,23 @@ def test_the_stock_client_uses_the_proxy_over_stdio(config: Path, mode: str) -> 
     asyncio.run(session())
 
 
+def test_a_broken_configuration_changes_nothing(config: Path) -> None:
+    """A deny list that is written at run time locks a tool; a file that breaks leaves it locked."""
+    denying = json.loads(config.read_text(encoding="utf-8"))
+    denying["mcpServers"][0]["disabled_tools"] = ["zebra_ride"]
+
+    async def session(url: str) -> None:
+        async with asyncio.timeout(20), Client(url) as client:
+            await _found(client)
+            for text in (json.dumps(denying), "{"):
+                await asyncio.to_thread(config.write_text, text)
+                call = {"name": "zoo:zebra_ride", "args_json": "{}"}
+                assert "operator policy" in str(await client.call_tool("call_tool_read", call))
+
+    with _running(config) as (_, url):
+        asyncio.run(session(url))
+
+
 def test_a_terminated_proxy_ends_cleanly_and_with_its_children(config: Path) -> None:
     """A proxy that has printed its URL is ready; SIGTERM ends it with 0 within 5 s."""
     with _running(config) as (process, url):
