@@ -97,7 +97,11 @@ def _record(started: Started) -> Recorded:
     """Return a target's world, holders by credential, HTTP requests, and issued session ids."""
     messages = [message for message in started.transcript.since(0) if message.edge == "client"]
     holders = {value: name for name, value in _credentials(started).items()}
-    issued = (_header(message, SESSION) for message in messages if message.direction == "received")
+    issued = (
+        next((value for key, value in message.headers if key.lower() == SESSION), "")
+        for message in messages
+        if message.direction == "received"
+    )
     return Recorded(
         world=started.world,
         holders=holders,
@@ -122,11 +126,6 @@ def _credentials(started: Started) -> dict[str, str]:
         for header, value in headers.items()
         if header.lower() == AUTHORIZATION
     }
-
-
-def _header(message: Message, name: str) -> str:
-    """Return a message's first header of that name, given in lower case; "" without one."""
-    return next((value for key, value in message.headers if key.lower() == name), "")
 
 
 def replayed(records: list[Recorded], target: ProxyTarget, scratch: Path) -> Replayed:

@@ -74,7 +74,10 @@ def replayed(bench: RelayBench) -> Comparison:
     if resumable is None:
         raise NotApplicable("no event of a stream has an id by which the stream can be resumed")
     last_id = str(streams[0][resumable].id)
-    own, foreign = (_resumed(bench, each, last_id) for each in (client, other))
+    own, foreign = (
+        _heard(bench, each, [("Last-Event-ID", last_id.encode().decode("latin-1"))])
+        for each in (client, other)
+    )
     first, second = ({event.data for event in stream} for stream in streams)
     if not (own & (first | second) or foreign & (first | second)):
         raise NotApplicable("nothing is replayed when a stream is resumed")
@@ -325,10 +328,6 @@ def _streamed(bench: RelayBench, client: Client, name: str) -> Sequence[Event]:
         return client.post(body).events
     except (Unreachable, ProtocolFault) as fault:
         raise Inconclusive(f"a call is not answered: {fault}") from None
-
-
-def _resumed(bench: RelayBench, client: Client, last_id: str) -> set[bytes]:
-    return _heard(bench, client, [("Last-Event-ID", last_id.encode().decode("latin-1"))])
 
 
 def _heard(

@@ -73,7 +73,11 @@ def _results(
     """
     lines: list[Line] = []
     for number, result in enumerate(fresh[:SHOWN]):
-        lines += _whole(result, report, path) if number == 0 else _brief(result)
+        lines += (
+            _whole(result, report, path)
+            if number == 0
+            else [Line(f"  {result.name} on {result.stage}"), *indented(result.reason, 4, 2)]
+        )
         lines += [*command(REPRODUCE, again(result.name, report), columns), Line()]
     rest = fresh[SHOWN:]
     if rest:
@@ -138,10 +142,6 @@ def _message(place: str, message: ReportedMessage) -> list[Line]:
     arrow = "->" if message.direction == "sent" else "<-"
     head = f"    {arrow} {message.edge} {message.peer} {message.note} ({place})"
     return [Line(head), Line(f"       {short(message.body, BODY)}")]
-
-
-def _brief(result: Result) -> list[Line]:
-    return [Line(f"  {result.name} on {result.stage}"), *indented(result.reason, 4, 2)]
 
 
 def names(results: list[Result]) -> str:

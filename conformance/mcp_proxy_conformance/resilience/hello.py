@@ -158,7 +158,10 @@ def _differences(used: LoaderDescription, declared: LoaderDescription) -> Iterat
     for name in ("capabilities", "tool_prefix", "timeout_signatures"):
         own, counts = getattr(declared, name), getattr(used, name)
         if own and not _is_same(own, counts):
-            said, holds = (_in_words(value) for value in (own, counts))
+            said, holds = (
+                json.dumps(value if isinstance(value, str) else sorted(value), ensure_ascii=False)
+                for value in (own, counts)
+            )
             yield (
                 f"{ANSWER} has {name} {said}, but the target file or an option has {holds},"
                 " which counts"
@@ -170,8 +173,3 @@ def _is_same(left: Any, right: Any) -> bool:
     if isinstance(left, str) or isinstance(right, str):
         return bool(left == right)
     return set(left) == set(right)
-
-
-def _in_words(value: Any) -> str:
-    """Return a declaration as JSON; a collection as a sorted list."""
-    return json.dumps(value if isinstance(value, str) else sorted(value), ensure_ascii=False)

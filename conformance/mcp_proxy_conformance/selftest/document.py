@@ -104,7 +104,7 @@ def of_rows(
     mutant) and `spare` (all others that kill) filled.
     """
     kills = _kills(rows)
-    needed = _sole_killers(rows)
+    needed = sorted({row.by[0] for row in rows if row.cell == "killed" and len(row.by) == 1})
     return {
         "format": FORMAT,
         "good": all(row.good for row in rows),
@@ -143,8 +143,3 @@ def _kills(rows: Sequence[MatrixRow]) -> dict[str, list[str]]:
         for check in row.by if row.cell == "killed" else ():
             kills.setdefault(check, []).append(row.id)
     return kills
-
-
-def _sole_killers(rows: Sequence[MatrixRow]) -> list[str]:
-    """Return the checks, sorted, that are the only killer of some mutant."""
-    return sorted({row.by[0] for row in rows if row.cell == "killed" and len(row.by) == 1})

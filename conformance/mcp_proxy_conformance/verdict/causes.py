@@ -196,7 +196,11 @@ def never_revealed(
     hidden = [
         clause
         for clause in LOCK_OF
-        if clause not in held and any(_shows_alone(item, clause) for item in items)
+        if clause not in held
+        and any(
+            (clause in item.clauses and (not item.states or (LOCK_OF[clause],) in item.states))
+            for item in items
+        )
     ]
     for clause in sorted(hidden, key=lambda clause: -broken[clause]):
         lock = LOCK_OF[clause]
@@ -226,14 +230,6 @@ def _parted(
 
 def _breaks(item: _Item, clause: str) -> bool:
     return clause in item.clauses or not item.clauses
-
-
-def _shows_alone(item: _Item, clause: str) -> bool:
-    """Whether a finding breaks a lock's clause for a tool under that lock alone.
-
-    True also if the tool's locks are unknown. `clause` is a key of LOCK_OF.
-    """
-    return clause in item.clauses and (not item.states or (LOCK_OF[clause],) in item.states)
 
 
 def _is_of_hidden(item: _Item, lock: str, clause: str) -> bool:

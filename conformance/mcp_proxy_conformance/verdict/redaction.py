@@ -88,20 +88,22 @@ class Redactor:
             return self.text(value)
         if isinstance(value, Mapping):
             return {
-                self.text(name): inner if name in OURS and _words(inner) else self.tree(inner)
+                self.text(name): inner
+                if name in OURS
+                and (
+                    isinstance(inner, str)
+                    or (
+                        isinstance(inner, list | tuple)
+                        and all(isinstance(word, str) for word in inner)
+                    )
+                )
+                else self.tree(inner)
                 for name, inner in value.items()
             }
         return [self.tree(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 NOTHING_SECRET = Redactor()
-
-
-def _words(value: Any) -> bool:
-    """Whether the value is a text or a list of texts."""
-    return isinstance(value, str) or (
-        isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
-    )
 
 
 def _widest(text: str, at: int, places: Sequence[tuple[str, int]]) -> tuple[int, int]:

@@ -214,7 +214,11 @@ def _compared_rejections(bench: Bench) -> Comparison:
     Return the comparison, not yet concluded; a text that could not be read leaves the clause open.
     Raises Inconclusive without such a refusal.
     """
-    denied = [key for key in _denied(bench) if _is_sure(bench, key)]
+    denied = [
+        key
+        for key in _denied(bench)
+        if (is_policy_first(bench.states[key]) or key.server not in bench.armed.doubtful)
+    ]
     bench.require(denied, "no call of a config-denied tool was refused")
     remedies = _users_texts(bench)
     rejections = {
@@ -266,14 +270,6 @@ def _users_counts(bench: Bench) -> tuple[dict[ToolText, int], dict[ToolText, int
 def _denied(bench: Bench) -> list[ToolKey]:
     """Return the tools that config denies and whose call was refused."""
     return sorted(key for key in bench.armed.refused if bench.states[key].config)
-
-
-def _is_sure(bench: Bench, key: ToolKey) -> bool:
-    """Whether config is known to deny the tool: a refusal for another lock does not prove it.
-
-    It is known if at most the user locks it as well, or if all locks of its server are proven.
-    """
-    return is_policy_first(bench.states[key]) or key.server not in bench.armed.doubtful
 
 
 def _reachable(bench: Bench) -> list[str]:

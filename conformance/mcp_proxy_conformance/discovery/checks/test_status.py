@@ -11,7 +11,7 @@ from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
-from mcp_proxy_conformance.discovery.answer import Answer, Entry
+from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.grounds import REVEALS, compare_places
 from mcp_proxy_conformance.discovery.locked_entries import (
@@ -51,13 +51,14 @@ def test_every_status_is_one_of_six_words(bench: Bench) -> None:
     answers = [bench.asked(query, include_disabled=True) for query in sorted(queries)]
     answers += [answer for _, answer in every_answer(bench, bench.armed.refused)]
 
-    statuses = {a.reply.named(_word(entry)) for a in answers for entry in a.disabled}
+    statuses = {
+        a.reply.named(
+            entry.status if isinstance(entry.members.get("status"), str) else "not a text"
+        )
+        for a in answers
+        for entry in a.disabled
+    }
     assert statuses - {*STATUSES} == set()
-
-
-def _word(entry: Entry) -> str:
-    """Return the entry's status; `not a text` if it is none."""
-    return entry.status if isinstance(entry.members.get("status"), str) else "not a text"
 
 
 @requirement("FR-004.precedence")

@@ -40,7 +40,9 @@ def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
     A callable tool is one in an answer without the flag. Inconclusive if no server has both, not
     applicable if no listing tool was named.
     """
-    servers = _locked_throughout(bench) & _callable_somewhere(bench)
+    servers = _locked_throughout(bench) & (
+        {key.server for _, answer in bench.usual() for key in bench.callables(answer)}
+    )
     listings = bench.listings()
     bench.require(
         servers, "no server had both callable and locked tools; name one with --expect", "not_named"
@@ -181,8 +183,3 @@ def _locked_throughout(bench: LiveBench) -> set[str]:
         if all(bench.statuses(answer).get(key) in COUNTED for answer in flagged):
             servers.add(key.server)
     return servers
-
-
-def _callable_somewhere(bench: LiveBench) -> set[str]:
-    """Return the servers of all callable tools in answers without the flag."""
-    return {key.server for _, answer in bench.usual() for key in bench.callables(answer)}
