@@ -208,13 +208,12 @@ def _dropped_at_start(gateway: Gateway) -> None:
 
 def _stdio_hidden(gateway: Gateway) -> None:
     """Hide the locked tools of servers that run over stdio from discovery."""
-
-    def locked(facts: Facts) -> bool:
-        return bool(gateway.config.servers[facts.tool.server].command) and not std.may_call(
-            facts, "discovery"
+    left_out(
+        lambda facts: (
+            bool(gateway.config.servers[facts.tool.server].command)
+            and not std.may_call(facts, "discovery")
         )
-
-    left_out(locked)(gateway)
+    )(gateway)
 
 
 def _open_to_lists(*approvals: str) -> dict[str, Any]:

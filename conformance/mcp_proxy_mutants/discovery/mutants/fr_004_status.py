@@ -437,10 +437,12 @@ def _back_and_open(gateway: Gateway) -> None:
     """List a locked tool as callable (calls stay refused) once it was dropped and relisted."""
     back = _came_back(gateway)
 
-    def may_call(facts: Facts, surface: str) -> bool:
-        return std.may_call(facts, surface) or (surface == "discovery" and facts.tool.key in back)
-
-    decide(gateway, may_call=may_call)
+    decide(
+        gateway,
+        may_call=lambda facts, surface: (
+            std.may_call(facts, surface) or (surface == "discovery" and facts.tool.key in back)
+        ),
+    )
 
 
 def _back_and_undenied(gateway: Gateway) -> None:

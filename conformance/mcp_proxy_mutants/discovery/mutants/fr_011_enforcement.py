@@ -155,13 +155,10 @@ def _or(when: Callable[[Facts, str], bool]) -> May:
     `when` gets the tool's facts and the name of the call tool; the tool's server must be on.
     Discovery and listing still see the lock.
     """
-
-    def may_call(facts: Facts, surface: str) -> bool:
-        return std.may_call(facts, surface) or (
-            is_call(surface) and facts.enabled and when(facts, surface)
-        )
-
-    return may_call
+    return lambda facts, surface: (
+        std.may_call(facts, surface)
+        or (is_call(surface) and facts.enabled and when(facts, surface))
+    )
 
 
 def _fifth() -> May:
