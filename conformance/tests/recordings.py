@@ -1,20 +1,33 @@
-"""A pytest plugin of discovery's tests: recordings of the reference, as fixtures."""
+"""A pytest plugin of discovery's tests: the started reference, and recordings of it."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from mcp_proxy_conformance.discovery.baseline.manifest import Recording
 from mcp_proxy_conformance.discovery.baseline.recorder import record
+from mcp_proxy_conformance.discovery.selftest.live_trial import started_with_locks
 from mcp_proxy_conformance.discovery.targets.embedded import embedded
+from mcp_proxy_conformance.discovery.targets.kinds import target_of
+from mcp_proxy_conformance.discovery.targets.started import Started
+from mcp_proxy_conformance.targets.description import describe
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_mutants.discovery.featureless import FEATURELESS
 
 Recorded = Callable[[Changed], Recording]
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    """Yield the reference, a process with locks of four kinds, shared by a file's tests."""
+    target = target_of(describe(kind="reference", file=None, given={}, environment={}))
+    with started_with_locks(target, tmp_path_factory.mktemp("live")) as running:
+        yield running
+    target.close()
 
 
 @pytest.fixture(scope="session")

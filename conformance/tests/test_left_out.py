@@ -25,19 +25,8 @@ RUNS = {
     "resilience": "run loader --only O1",
 }
 """A short run of each."""
-BY_SPECIFICATION = ("mcp_proxy_conformance", "mcp_proxy_mutants", "tests")
 ROOMS = ("catalogue", "verdict", "authoring", "report", "selftest", "targets", "cli", "run")
 """Rooms whose tests need a specification or another, one of which is tried with each commit."""
-MARKED = [
-    needs.NAMES[0],
-    *(pytest.param(n, marks=pytest.mark.proof(parts=2)) for n in needs.NAMES[1:]),
-]
-
-
-@pytest.fixture
-def paths(tree: Path) -> list[Path]:
-    """Return the folders of a tree on Python's path."""
-    return [tree / "conformance", tree / "reference"]
 
 
 @pytest.fixture
@@ -46,7 +35,10 @@ def tree(name: str, tmp_path: Path) -> Path:
     ignore = shutil.ignore_patterns("__pycache__", ".*_cache", ".venv", ".git")
     place = Path(shutil.copytree(TOP, tmp_path / "tree", ignore=ignore))
     for folder in (
-        *(place / "conformance" / part for part in BY_SPECIFICATION),
+        *(
+            place / "conformance" / part
+            for part in ("mcp_proxy_conformance", "mcp_proxy_mutants", "tests")
+        ),
         place / "fixtures",
     ):
         shutil.rmtree(folder / name)
@@ -57,9 +49,13 @@ def tree(name: str, tmp_path: Path) -> Path:
     return place
 
 
-@pytest.mark.parametrize("name", MARKED)
-def test_a_specification_can_be_left_out(name: str, tree: Path, paths: list[Path]) -> None:
+@pytest.mark.parametrize(
+    "name",
+    ["discovery", *(pytest.param(n, marks=pytest.mark.proof(parts=2)) for n in needs.NAMES[1:])],
+)
+def test_a_specification_can_be_left_out(name: str, tree: Path) -> None:
     """Without its folders and its entry point the others are listed, linted and run as before."""
+    paths = [tree / "conformance", tree / "reference"]
     listed, linted = ran(["list", "checks"], tree, paths), ran(["lint"], tree, paths)
     others = {
         other: ran(words.split(), tree, paths).returncode
@@ -76,14 +72,19 @@ def test_a_specification_can_be_left_out(name: str, tree: Path, paths: list[Path
 @pytest.mark.proof(parts=3)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", needs.NAMES)
-def test_what_is_left_passes_its_tests(name: str, tree: Path, paths: list[Path]) -> None:
-    """Without it, the tests of every room can be collected, and those of one room pass."""
+def test_what_is_left_passes_its_tests(name: str, tree: Path) -> None:
+    """Without it, all tests can be collected, and those of the rooms (in a part, of one) pass."""
     del name
-    room = ROOMS[int(os.environ.get(PART, "0")) % len(ROOMS)]
+    paths = [tree / "conformance", tree / "reference"]
+    part = os.environ.get(PART)
+    rooms = ROOMS if part is None else [ROOMS[int(part) % len(ROOMS)]]
     tests = [sys.executable, "-m", "pytest", "-q", "-m", "not proof"]
     tests += ["-p", "no:cacheprovider", "--snapshot-warn-unused"]  # of tests that are left out
 
-    for words in (["--collect-only", "-n0"], ["-n2", f"conformance/tests/{room}"]):
+    for words in (
+        ["--collect-only", "-n0"],
+        ["-n2", *(f"conformance/tests/{room}" for room in rooms)],
+    ):
         done = subprocess.run(
             [*tests, *words], cwd=tree, env=with_path(paths), text=True, capture_output=True,
             check=False, timeout=550, stdin=subprocess.DEVNULL,

@@ -19,7 +19,7 @@ from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.world import server, tool, world
 from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.discovery.live.live_bench import UNSEEN
-from mcp_proxy_conformance.discovery.selftest.live_trial import EXPECTED, started_with_locks
+from mcp_proxy_conformance.discovery.selftest.live_trial import EXPECTED
 from mcp_proxy_conformance.discovery.targets.kinds import target_of
 from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.targets.description import describe
@@ -28,15 +28,6 @@ from mcp_proxy_mutants.fidelity.mutants.sessions import USERS
 
 FAST = ["--rate", "10000"]
 LISTING = ["--listing", 'upstream_servers={"operation":"list"}']
-
-
-@pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """Yield the reference, a process with locks of four kinds, shared by this file's tests."""
-    target = target_of(describe(kind="reference", file=None, given={}, environment={}))
-    with started_with_locks(target, tmp_path_factory.mktemp("live")) as running:
-        yield running
-    target.close()
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,14 +107,6 @@ def once_for_all(answer: Json, request: Json) -> None:
     all_or_none(answer, request)
     if any(outcome["status"] == "failed" for outcome in answer["outcomes"]):
         answer["outcomes"] = answer["outcomes"][:1]
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[LoaderHost]:
-    """Yield the event loop on which all loaders of this file run; close it at the end."""
-    made = LoaderHost()
-    yield made
-    made.close()
 
 
 @pytest.fixture

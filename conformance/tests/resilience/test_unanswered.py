@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,14 +71,6 @@ def failed(outcome: Json) -> bool:
 def denied(outcome: Json) -> bool:
     """Return whether the outcome's server is denied."""
     return bool(outcome["status"] == "denied")
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[LoaderHost]:
-    """Yield the event loop on which all loaders of this file run; close it at the end."""
-    made = LoaderHost()
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -6,17 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import needs
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import profile
-from mcp_proxy_conformance.discovery.selftest.live_trial import started_with_locks
-from mcp_proxy_conformance.discovery.targets.kinds import target_of
 from mcp_proxy_conformance.discovery.targets.started import Started
-from mcp_proxy_conformance.targets.description import describe
 
 CONSISTENT = f"consistent with {profile('discovery-live').name}"
 PROGRAM = Path(__file__).parents[1] / "without_posix.py"
@@ -37,15 +33,6 @@ def run(folder: Path, *arguments: str, **environment: str) -> subprocess.Complet
         timeout=110,
         env=os.environ | environment,
     )
-
-
-@pytest.fixture(scope="module")
-def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    """Yield the started reference with locks of four kinds, shared by this file's tests."""
-    target = target_of(describe(kind="reference", file=None, given={}, environment={}))
-    with started_with_locks(target, tmp_path_factory.mktemp("live")) as running:
-        yield running
-    target.close()
 
 
 def test_every_module_can_be_imported(tmp_path: Path) -> None:
