@@ -25,8 +25,11 @@ TOO_SLOW = hypothesis.HealthCheck.too_slow
 hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[TOO_SLOW])
 hypothesis.settings.load_profile("untimed")
 
-PLUGINS = {"discovery": "recordings", "resilience": "loader_host"}
-pytest_plugins = [PLUGINS[name] for name in PLUGINS.keys() & needs.INSTALLED]
+pytest_plugins = [
+    plugin
+    for name, plugin in (("discovery", "recordings"), ("resilience", "loader_host"))
+    if name in needs.INSTALLED
+]
 collect_ignore = ["run/stranger"]
 """A distribution of somebody else, whose checks are no tests of ours."""
 

@@ -76,8 +76,7 @@ def test_what_is_left_passes_its_tests(name: str, tree: Path) -> None:
     """Without it, all tests can be collected, and those of the rooms (in a part, of one) pass."""
     del name
     paths = [tree / "conformance", tree / "reference"]
-    part = os.environ.get(PART)
-    rooms = ROOMS if part is None else [ROOMS[int(part) % len(ROOMS)]]
+    rooms = ROOMS[int(os.environ[PART]) % len(ROOMS) :][:1] if PART in os.environ else ROOMS
     tests = [sys.executable, "-m", "pytest", "-q", "-m", "not proof"]
     tests += ["-p", "no:cacheprovider", "--snapshot-warn-unused"]  # of tests that are left out
 

@@ -14,7 +14,7 @@ PACKAGE = Path(mcp_proxy_conformance.__file__).parent
 PINNED = json.loads(Path(__file__).with_name("pinned.json").read_text(encoding="utf-8"))
 ELSEWHERE = (
     "cli/", "report/", "selftest/", "discovery/commands/", "discovery/selftest/",
-    "discovery/baseline/", "fidelity/commands", "resilience/commands", "upstream/", "targets/relay",
+    "discovery/baseline/", "fidelity/commands", "resilience/commands", "upstream/",
 )  # fmt: skip
 """Modules whose sentences only commands print, or whose options are those of other programs."""
 LIVE = ("discovery/live/",)

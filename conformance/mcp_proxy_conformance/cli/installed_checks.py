@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,10 @@ import pytest
 from mcp_proxy_conformance.cli.again import command_line
 from mcp_proxy_conformance.cli.options import target_meant, target_options
 from mcp_proxy_conformance.cli.printed_report import detail_of, print_report
-from mcp_proxy_conformance.cli.run_setup import alone_in, expect_part, known, processes_of, softened
-from mcp_proxy_conformance.cli.strays import reaped
+from mcp_proxy_conformance.cli.run_setup import alone, expect_part, processes_of, softened
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import Detail
-from mcp_proxy_conformance.run.invocation import collect_garbage_rarely, invoke, prepare
+from mcp_proxy_conformance.run.invocation import collect_garbage_rarely, invoke
 from mcp_proxy_conformance.run.progress import Progress
 from mcp_proxy_conformance.run.request import Judged, RunRequest, Selection
 from mcp_proxy_conformance.targets.description import BadTarget, describe
@@ -36,29 +36,27 @@ USAGE_ERROR = 4
 def judge(kind: str | None, options: dict[str, Any]) -> int:
     """Run the installed checks by these options, print the outcome, and return the exit code.
 
-    `options` are complete, as `merged` returns them. The report's folder is locked meanwhile,
-    and stray processes are killed afterwards.
+    `options` are complete, as `merged` returns them.
     """
-    out = options["out"].resolve()
     try:
-        with alone_in(out), reaped():
-            return _judged(kind, options, out)
+        return alone(options, partial(_judged, kind, options))
     except BadTarget as error:
         click.echo(str(error), err=True)
         return DECLARATION
 
 
-def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
+def _judged(
+    kind: str | None,
+    options: dict[str, Any],
+    out: Path,
+    log: Path,
+    deviations: tuple[Deviation, ...],
+) -> int:
     """Run the checks on the target that the options describe, show progress, print the report.
 
     Return the exit code, after --fail-on. If there is no report, print the reason; the code is then
-    2, 3 if the target cannot be installed, 5 for a stale known failure, 130 if interrupted, or 70.
+    2, 3 if the target cannot be installed, 130 if interrupted, or 70.
     """
-    detail = detail_of(options)
-    log = prepare(out, options["check"])
-    deviations = known(options["deviations"])
-    if isinstance(deviations, int):
-        return deviations
     try:
         kind, file = target_meant(kind, options["target_file"])
         file = _resolved(file)
@@ -80,7 +78,7 @@ def _judged(kind: str | None, options: dict[str, Any], out: Path) -> int:
     redactor = Redactor(credentials(words=described.command))
     request = replace(request_for(described, options, out, deviations, redactor), file=file)
     collect_garbage_rarely()
-    ended = ran(request, log, redactor, detail, processes)
+    ended = ran(request, log, redactor, detail_of(options), processes)
     return ended if isinstance(ended, int) else _printed(ended, options, out)
 
 
@@ -89,16 +87,14 @@ def judge_subject(subject: Judged, options: dict[str, Any], secrets: Iterable[st
 
     `options` are complete, as `merged` returns them; `secrets` are never printed. Raises BadTarget.
     """
-    out = options["out"].resolve()
-    with alone_in(out), reaped():
-        log = prepare(out, options["check"])
-        deviations = known(options["deviations"])
-        if isinstance(deviations, int):
-            return deviations
-        redactor = Redactor(secrets)
+    redactor = Redactor(secrets)
+
+    def judged(out: Path, log: Path, deviations: tuple[Deviation, ...]) -> int:
         request = request_for(subject, options, out, deviations, redactor)
         ended = ran(request, log, redactor, detail_of(options))
         return ended if isinstance(ended, int) else _printed(ended, options, out, redactor.text)
+
+    return alone(options, judged)
 
 
 def request_for(

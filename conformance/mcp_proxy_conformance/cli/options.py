@@ -256,9 +256,12 @@ def merged(outer: dict[str, Any], inner: dict[str, Any]) -> dict[str, Any]:
 def target_options(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options that describe the target, by their names.
 
-    Those that are None are left out.
+    Those that are None are left out; capabilities become a list.
     """
-    return {n: value for n, value in options.items() if n not in DEFAULTS and value is not None}
+    given = {n: value for n, value in options.items() if n not in DEFAULTS and value is not None}
+    if "capabilities" in given:
+        given["capabilities"] = given["capabilities"].replace(",", " ").split()
+    return given
 
 
 def target_meant(kind: str | None, file: Path | None) -> tuple[str | None, Path | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from typing import Any
 import click
 
 from mcp_proxy_conformance.cli.options import AUTO, NUMBER, SHOWN
+from mcp_proxy_conformance.cli.strays import reaped
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.run.invocation import unwritable
+from mcp_proxy_conformance.run.invocation import prepare, unwritable
 from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.verdict.deviations.deviation import BadDeviations, Deviation
 from mcp_proxy_conformance.verdict.deviations.reader import read_named
@@ -31,8 +32,8 @@ MOST = 10
 """Workers of a run by default, at most: more of them make a busy machine's targets slow."""
 
 
-def known(file: Path | None) -> tuple[Deviation, ...] | int:
-    """Return a run's known failures; if they are unusable, print why and return the exit code.
+def known(file: Path | None) -> tuple[Deviation, ...]:
+    """Return a run's known failures; if they are unusable, print why and exit with 2 or 5.
 
     That is 2 for a malformed file, 5 for a stale entry. None is the default file of the working
     folder; () if that does not exist.
@@ -41,7 +42,7 @@ def known(file: Path | None) -> tuple[Deviation, ...] | int:
         return read_named(file)
     except BadDeviations as error:
         click.echo(inert(str(error)), err=True)
-        return DECLARATION if error.is_formal else STALE
+        sys.exit(DECLARATION if error.is_formal else STALE)
 
 
 def softened(report: Report, fail_on: str) -> int:
@@ -61,6 +62,19 @@ def softened(report: Report, fail_on: str) -> int:
         if code == INCOMPLETE and fail_on == "violated" and judged and not ended
         else code
     )
+
+
+def alone(
+    options: Mapping[str, Any], judged: Callable[[Path, Path, tuple[Deviation, ...]], int]
+) -> int:
+    """Return `judged(folder of the report, log, known failures)`, the folder locked meanwhile.
+
+    Stray processes are killed afterwards. Raises BadTarget as `alone_in`, exits as `known`.
+    """
+    out = options["out"].resolve()
+    with alone_in(out), reaped():
+        log = prepare(out, options["check"])
+        return judged(out, log, known(options["deviations"]))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -106,9 +106,8 @@ def selftest(
     judged = specifications() if described is None else (judging(described.kind),)
     tried = [proof_of(judged[0])] if described is not None else [*proofs().values()]
     everything = gather.trials() if described is None else tried[0].in_front
-    if not everything:
-        click.echo(f"no mutant is made of a target of kind {kind!r}; name a proxy", err=True)
-        sys.exit(DECLARATION)
+    if described is not None:
+        _expect_triable(described, everything)
     number, parts = _part(part)
     _refuse_unknown(only, everything, tuple(order.WAYS) if described is None else ("unchanged",))
     wanted = [trial for trial in everything if trial.changed.id in only]
@@ -167,18 +166,29 @@ def _described(kind: str | None, options: dict[str, Any]) -> Description | None:
     kind, file = target_meant(kind, file)
     try:
         described = installed(describe(kind=kind, file=file, given=values, environment=os.environ))
-        _target(described)
     except BadTarget as error:
         click.echo(str(error), err=True)
         sys.exit(DECLARATION)
     return described
 
 
+def _expect_triable(described: Description, trials: Sequence[Any]) -> None:
+    """Exit with 2 if no mutant can be tried in front of the target, or it cannot be made."""
+    why = "" if trials else f"no mutant goes in front of a target of kind {described.kind!r}"
+    try:
+        if trials:
+            _target(described)
+    except BadTarget as error:
+        why = str(error)
+    if why:
+        click.echo(why, err=True)
+        sys.exit(DECLARATION)
+
+
 def _target(described: Description) -> Target:
     """Return the described target, made anew; BadTarget if it is unusable."""
-    judged = judging(described.kind)
-    target: Target = judged.target(RunRequest(subject=described), Path(tempfile.gettempdir()))
-    return target
+    scratch = Path(tempfile.gettempdir())
+    return cast("Target", judging(described.kind).target(RunRequest(subject=described), scratch))
 
 
 def _part(part: str) -> tuple[int, int]:

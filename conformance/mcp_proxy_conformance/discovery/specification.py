@@ -24,7 +24,9 @@ SPECIFICATION = Specification(
     target=at(f"{HERE}.described_proxy:target"),
     profile=at(f"{HERE}.described_proxy:profile"),
     subject=at(f"{HERE}.described_proxy:subject"),
-    description=f"{HERE}.targets.proxy_description:ProxyDescription",
+    descriptions=dict.fromkeys(
+        ("reference", "mcpproxy", "command"), f"{HERE}.targets.proxy_description:ProxyDescription"
+    ),
     cases=at(f"{HERE}.case:cases"),
     giving="each_case",
     linted=at(f"{HERE}.authoring.kinds:kinds"),

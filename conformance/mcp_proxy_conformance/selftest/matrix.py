@@ -20,7 +20,6 @@ from mcp_proxy_conformance.verdict.redaction import first_line
 
 LIMIT_S = 900.0
 """Seconds that a trial may take; a variant whose every operation is 3 s late needs the most."""
-"""Seconds that stages are kept running for the clauses that ask for it."""
 BAD = ("fail", "inconclusive", "error")
 
 

@@ -1,1 +1,1 @@
-"""Package of proxies as targets: starting, locking and ending them, by the adapter of each kind."""
+"""What any target is: its file, its processes, the packages that it needs, and waiting for it."""

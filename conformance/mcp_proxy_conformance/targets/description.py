@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -98,19 +98,17 @@ def describe(
         kind: The kind named on the command line, if any; it must agree with the file's.
         file: The target file; None is no file.
         given: Options by the name of their member, in which `_` may stand for a dot, such as
-            `upstreams_host`; None is unset, and what is no option of the kind is not read.
-        environment: Read for `MCP_PROXY_CONFORMANCE_SETTLE_S` and the like.
+            `upstreams_host`; None is unset.
+        environment: Read for `MCP_PROXY_CONFORMANCE_SETTLE_S` and the like, of the kind's options.
 
     Raises:
         BadTarget: The defect, its place, and the repair.
     """
     members = read(file) if file is not None else {}
     file_kind = members.get("kind")
-    known = kinds()
     for name in (kind, file_kind):
-        if name is not None and name not in known:
-            near = get_close_matches(str(name), known, 1) or [*known]
-            raise BadTarget(f"there is no target kind {name!r}; did you mean {near[0]!r}?")
+        if name is not None:
+            expect_kind(name)
     if kind is not None and file_kind is not None and file_kind != kind:
         raise BadTarget(
             f"{file} describes a target of kind {file_kind!r}, not {kind!r}; name one kind"
@@ -118,16 +116,20 @@ def describe(
     if kind is None and file_kind is None:
         _expect_no_placeholder(str(members.get("command", "")), file)
     members["kind"] = kind or file_kind or ("command" if file is not None else "reference")
-    described_as = kind_of(members["kind"])
-    options = {name.replace(".", "_"): value for name, value in given.items()}
+    described_as = kind_of(expect_kind(members["kind"]))
+    place = str(file) if file is not None else "the target's options"
+    options = {n.replace(".", "_"): value for n, value in given.items() if value is not None}
     for name in described_as.options:
-        variable = ENVIRONMENT + name.upper().replace(".", "_")
-        value = options.get(name.replace(".", "_"), environment.get(variable))
+        value = options.pop(name.replace(".", "_"), None)
+        word = environment.get(ENVIRONMENT + name.upper().replace(".", "_"))
+        if value is None and word is not None:
+            value = _of_word(name, word)
         if value is not None:
-            _put(members, name, _of_word(name, value) if isinstance(value, str) else value)
+            _put(members, name, value)
             if name == "command":
                 members.pop("install", None)  # the packages were of the file's own command
-    place = str(file) if file is not None else "the target's options"
+    for name in options:
+        raise BadTarget(f"{place}: {name} is no option of kind {members['kind']!r}; leave it out")
     described = converted(described_as, members, place)
     expect_usable(described, place)
     if file is None:
@@ -140,13 +142,21 @@ def describe(
 
 def kinds() -> Mapping[str, str]:
     """Map each kind of target that can be described to the place of its description's class."""
-    return {kind: each.description for each in specifications() for kind in each.kinds}
+    return {kind: place for each in specifications() for kind, place in each.descriptions.items()}
+
+
+def expect_kind(kind: Any) -> str:
+    """Return a kind of target as it is; BadTarget, with the nearest one, if there is none such."""
+    known = [*kinds()]
+    if kind in known:
+        return str(kind)
+    near = get_close_matches(str(kind), known, 1) or known
+    raise BadTarget(f"there is no target kind {kind!r}; did you mean {near[0]!r}?")
 
 
 def kind_of(kind: str) -> type[Description]:
     """Return the class of the descriptions of that kind."""
-    found: type[Description] = imported(kinds()[kind])
-    return found
+    return cast("type[Description]", imported(kinds()[kind]))
 
 
 def _expect_no_placeholder(command: str, file: Path | None) -> None:
@@ -168,7 +178,7 @@ def kind_in(file: Path) -> str | None:
         kind = read(file).get("kind")
     except BadTarget:
         return None
-    return kind if kind in kinds() else None
+    return kind if kind in [*kinds()] else None
 
 
 def _of_word(name: str, word: str) -> Any:
@@ -226,6 +236,13 @@ def _put(members: dict[str, Any], name: str, value: Any) -> None:
 
 def converted(kind: type[D], members: Mapping[str, Any], place: str) -> D:
     """Return the description of these members; BadTarget, which names `place`, for a bad one."""
+    strange = [name for name in members if name not in kind.__struct_fields__]
+    known = _members() if strange else {}
+    if foreign := [name for name in strange if name in known]:
+        raise BadTarget(
+            f"{place}: a target of kind {members['kind']!r} has no {' and no '.join(foreign)}, only"
+            f" one of kind {' or '.join(known[foreign[0]])} has; take that out"
+        )
     try:
         return msgspec.convert(members, kind)
     except msgspec.ValidationError as error:
@@ -244,13 +261,18 @@ def _readable(complaint: str, kind: type[Description]) -> str:
         return complaint.replace(" - at `$.", " at `").replace(" - at `$", " at `")
     unknown, path = match[1], match[2] or ""
     names = _fields_at(path, kind)
-    owners = [name for name in kinds() if unknown in kind_of(name).__struct_fields__]
-    if owners and not path:
-        theirs = " or ".join(owners)
-        return f"{unknown} is for targets of kind {theirs}; name that kind, or take it out"
-    near = get_close_matches(unknown, names, 1)
+    near = get_close_matches(unknown, names if path else _members(), 1)
     repair = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
     return f"unknown member {'.'.join(filter(None, (path, unknown)))!r}; {repair}"
+
+
+def _members() -> dict[str, list[str]]:
+    """Map each member that target files of any kind can have to the kinds that have it."""
+    found: dict[str, list[str]] = {}
+    for kind in kinds():
+        for name in kind_of(kind).__struct_fields__:
+            found.setdefault(name, []).append(kind)
+    return found
 
 
 def _fields_at(path: str, kind: Any) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def test_a_relay_of_two_upstreams_has_a_command_line_of_its_own() -> None:
         ),
         (
             'kind = "command"\ncommand = ["p"]\n[relay]\nprefix = "x_"',
-            "relay is for targets of kind relay; name that kind",
+            "has no relay, only one of kind relay",
         ),
         ('kind = "relay"\n[relay]\nprefixes = "x_"', "did you mean 'prefix'"),
     ],

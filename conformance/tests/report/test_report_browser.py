@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 import needs
 import pytest
-from browser import BROWSER, CONTRASTS, FOCUS, NARROW, TOO_WIDE, WIDE, Looking, program
+from browser import CONTRASTS, FOCUS, NARROW, TOO_WIDE, WIDE, Looking
 from hand_written_reports import BAD, ONE, report, result, typed
 from page_runs import FORTY, PAGES, WAIVED
 from playwright.sync_api import Page, expect
@@ -22,20 +21,6 @@ NO_CLIPBOARD = """
   Object.defineProperty(navigator, "clipboard", { value: undefined });
   document.execCommand = () => WORKS;
 """
-
-
-def test_without_a_browser_these_tests_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a browser on the path the test is skipped, with a reason.
-
-    A browser named in the environment is taken, even if it does not exist.
-    """
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    monkeypatch.delenv(BROWSER, raising=False)
-    with pytest.raises(pytest.skip.Exception, match="Debian's package is `chromium`"):
-        program()
-
-    monkeypatch.setenv(BROWSER, "/no/such/browser")
-    assert program() == "/no/such/browser"
 
 
 @pytest.mark.parametrize("script", [True, False])

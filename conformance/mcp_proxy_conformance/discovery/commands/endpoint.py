@@ -7,6 +7,7 @@ import shlex
 import ssl
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -17,8 +18,7 @@ from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.installed_checks import ran, request_for
 from mcp_proxy_conformance.cli.options import DEFAULTS, Finite, live_options
 from mcp_proxy_conformance.cli.printed_report import detail_of, print_report
-from mcp_proxy_conformance.cli.run_setup import alone_in, known, softened
-from mcp_proxy_conformance.cli.strays import reaped
+from mcp_proxy_conformance.cli.run_setup import alone, softened
 from mcp_proxy_conformance.discovery.live.endpoint import (
     BadEndpoint,
     Endpoint,
@@ -33,9 +33,9 @@ from mcp_proxy_conformance.discovery.profiles import LIVE
 from mcp_proxy_conformance.discovery.surface_names import cut
 from mcp_proxy_conformance.discovery.targets.kinds import knowledge_in
 from mcp_proxy_conformance.report.terminal import ending
-from mcp_proxy_conformance.run.invocation import prepare
 from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.verdict.credentials import credentials
+from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.outcome import DECLARATION
 from mcp_proxy_conformance.verdict.redaction import Redactor, inert
 from mcp_proxy_conformance.wire.connection import Dialing
@@ -265,12 +265,16 @@ def judge_live(endpoint: Endpoint, options: dict[str, Any]) -> int:
     Options that are not in `options` have their defaults. Raises BadEndpoint or BadTarget.
     """
     options = DEFAULTS | {"profile": LIVE} | options
-    out = options["out"].resolve()
-    with alone_in(out), reaped():
-        return _judged_live(endpoint, options, out)
+    return alone(options, partial(_judged_live, endpoint, options))
 
 
-def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
+def _judged_live(
+    endpoint: Endpoint,
+    options: dict[str, Any],
+    out: Path,
+    log: Path,
+    deviations: tuple[Deviation, ...],
+) -> int:
     """Run the live checks with the report in `out`, print the outcome; return the exit code.
 
     If no more than the presence of the feature was judged, only the reason is printed. Raises
@@ -278,10 +282,6 @@ def _judged_live(endpoint: Endpoint, options: dict[str, Any], out: Path) -> int:
     """
     if options["profile"].partition("@")[0] != LIVE:
         raise BadEndpoint(f"`run endpoint` judges by the profile {LIVE}; leave --profile out")
-    log = prepare(out, options["check"])
-    deviations = known(options["deviations"])
-    if isinstance(deviations, int):
-        return deviations
     redactor = Redactor(endpoint.secrets)
     detail = detail_of(options)
     for line in plan(endpoint) if detail != "quiet" else ():

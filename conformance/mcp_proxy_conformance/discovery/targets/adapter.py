@@ -23,6 +23,7 @@ CAPABILITIES = frozenset(
 )  # fmt: skip
 
 SOAK_S = 1.5
+"""Seconds that stages are kept running, for the clauses that ask for it, if few checks run."""
 LOCK_CAPABILITY: Mapping[LockKind, str] = {
     "config": "config",
     "user": "user",

@@ -17,6 +17,7 @@ from mcp_proxy_conformance.targets.description import (
     Seconds,
     UpstreamPlace,
     converted,
+    expect_kind,
     expect_usable,
     read,
     strange_words,
@@ -60,8 +61,6 @@ class ProxyDescription(Description, frozen=True, kw_only=True, forbid_unknown_fi
         yield from strange_words(self.capabilities, sorted(CAPABILITIES))
         yield from super().faults()
         yield from self._faults_of_pins()
-        if self.kind == "endpoint":
-            yield "an endpoint is running, so its file has no kind; say `run endpoint --url URL`"
         if self.kind == "command" and not self.command:
             yield (
                 "kind 'command' needs the adapter's command line;"
@@ -126,7 +125,9 @@ def describe_surface(file: Path) -> ProxyDescription:
 
     It need not say how to start a target; its capabilities are not checked. Raises BadTarget.
     """
-    described = converted(ProxyDescription, {"kind": "command"} | read(file), str(file))
+    members = {"kind": "command"} | read(file)
+    expect_kind(members["kind"])
+    described = converted(ProxyDescription, members, str(file))
     bare = msgspec.structs.replace(described, kind="reference", capabilities=None)
     expect_usable(bare, str(file))
     return described
