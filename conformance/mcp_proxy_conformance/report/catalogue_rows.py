@@ -45,7 +45,20 @@ def checks() -> list[ListedRow]:
 
 def cases() -> list[ListedRow]:
     """Return a row for each case, those of one specification after those of another."""
-    return [_case(each.name, case) for each in specifications() for case in each.cases()]
+    return [
+        ListedRow(
+            text=f"{case.id:44} {', '.join(case.clauses)}\n    {case.title}",
+            members={
+                "id": case.id,
+                "kind": each.name,
+                "area": case.area,
+                "title": case.title,
+                "clauses": list(case.clauses),
+            },
+        )
+        for each in specifications()
+        for case in each.cases()
+    ]
 
 
 def profiles() -> list[ListedRow]:
@@ -114,19 +127,5 @@ def _clause(clause: requirement.Clause, owner: requirement.Requirement) -> Liste
             "advisory": clause.advisory,
             "untested": clause.untested,
             "profiles": [p.id for p in requirement.profiles() if clause.id in p.clauses],
-        },
-    )
-
-
-def _case(kind: str, case: Any) -> ListedRow:
-    """Return a case's row; `kind`, a JSON member of it, is its specification."""
-    return ListedRow(
-        text=f"{case.id:44} {', '.join(case.clauses)}\n    {case.title}",
-        members={
-            "id": case.id,
-            "kind": kind,
-            "area": case.area,
-            "title": case.title,
-            "clauses": list(case.clauses),
         },
     )

@@ -40,8 +40,8 @@ def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
     """Make the output folder; return the path of its emptied log.
 
     An earlier report and target logs are removed, and PYTEST_ADDOPTS from the environment.
-    Raises BadTarget if the folder cannot be written, or one of `checks` is not the name of a
-    check or case.
+    Raises BadTarget if the folder cannot be written or has logs of somebody else, or one of
+    `checks` is not the name of a check or case.
     """
     for check in checks:
         known, near = names_like(check)
@@ -52,6 +52,8 @@ def prepare(out: Path, checks: Sequence[str] = ()) -> Path:
         if not known:
             raise BadTarget(f"there is no check or case {check!r}; the nearest is {near!r}")
     log = out / "run.log"
+    if (out / LOGS).exists() and not log.exists():
+        raise BadTarget(f"--out {out} has a folder `{LOGS}` that is of no run; name another folder")
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / "report.json").unlink(missing_ok=True)

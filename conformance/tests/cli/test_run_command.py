@@ -148,10 +148,16 @@ def test_a_credential_in_a_command_that_cannot_be_read_is_not_printed(
     assert (done.exit_code, "(redacted)" in done.output, token in done.output) == (2, True, False)
 
 
-def test_a_report_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
-    """`run --out` with a folder in which a file cannot be written exits with 2 and says so."""
-    (tmp_path / "run.log").mkdir()
+@pytest.mark.parametrize(
+    ("there", "why"),
+    [("run.log", "cannot be written"), ("logs", "has a folder `logs` that is of no run")],
+)
+def test_a_report_folder_that_cannot_be_written_is_reported(
+    there: str, why: str, tmp_path: Path
+) -> None:
+    """`run --out` with a folder that it can only harm exits with 2, says why and leaves it."""
+    (tmp_path / there).mkdir()
 
     done = CliRunner().invoke(main, ["run", "reference", "--out", str(tmp_path)])
 
-    assert (done.exit_code, "cannot be written" in done.output) == (2, True), done.output
+    assert (done.exit_code, why in done.output, (tmp_path / there).is_dir()) == (2, True, True)

@@ -176,7 +176,12 @@ def _discovered(world: World, states: States, request: When) -> Then:
     free = [key for key in hit if states[key].callable]
     limit = request.limit if isinstance(request.limit, (int, float)) else None
     if not request.include_disabled:
-        return _default(locked, free, request)
+        return Then(
+            disabled_count=Bounds(max=0),
+            remediation_keys=(),
+            note="absent" if free or not locked else "due" if request.agent is None else "any",
+            as_without_flag=None if request.include_disabled is None else True,
+        )
     full = len(locked) > cap(limit) or (limit is not None and limit < len(hit))
     allowed = {
         str(key): tuple(sorted(allowed_statuses(states[key]) | ({NOWHERE} if full else set())))
@@ -206,20 +211,6 @@ def _is_exact(name: str, state: ToolState, query: str) -> bool:
 def _is_shut(state: ToolState) -> bool:
     """Whether the tool's entry must withhold its texts: under quarantine alone, or unapproved."""
     return state == ToolState(quarantined=True) or state.approval is not None
-
-
-def _default(locked: list[ToolKey], free: list[ToolKey], request: When) -> Then:
-    """Return the default answer to expect: no locked entry and no remediation map.
-
-    `locked` and `free` (callable) are the tools that match. A note is due if only locked ones do;
-    to an agent, any is allowed then.
-    """
-    return Then(
-        disabled_count=Bounds(max=0),
-        remediation_keys=(),
-        note="absent" if free or not locked else "due" if request.agent is None else "any",
-        as_without_flag=None if request.include_disabled is None else True,
-    )
 
 
 def _counts(world: World, states: States) -> Iterator[tuple[str, dict[str, Any] | None]]:
