@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,11 +74,7 @@ def requirements(wanted: str, within: Profile | None = None) -> tuple[Requiremen
         return tuple(matches)
     if within is None:
         return rows
-    return tuple(
-        row
-        for row in rows
-        if not within.holds.isdisjoint((*(clause.id for clause in row.clauses), *row.proved_by))
-    )
+    return tuple(row for row in rows if not within.holds.isdisjoint(_proving(row)))
 
 
 def selected(row: Requirement, wanted: str, within: Profile | None = None) -> tuple[Clause, ...]:
@@ -90,3 +87,8 @@ def selected(row: Requirement, wanted: str, within: Profile | None = None) -> tu
         for clause in row.clauses
         if wanted in ("", row.id, clause.id) and (within is None or clause.id in within.holds)
     )
+
+
+def _proving(row: Requirement) -> Sequence[str]:
+    """Return the ids of a requirement's own clauses, then of those elsewhere that prove it."""
+    return (*(clause.id for clause in row.clauses), *row.proved_by)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -103,9 +103,7 @@ def _check(module: str, path: Path, node: ast.FunctionDef, areas: _Areas) -> Che
         path=path,
         name=node.name,
         clauses=tuple(_cited(node, areas)),
-        areas=tuple(
-            [(name, word) for name, words in _decorated(node) for word in words if name in areas]
-        ),
+        areas=tuple(_areas(node, areas)),
         sentence=" ".join(sentence.split()),
     )
 
@@ -127,6 +125,11 @@ def _cited(node: ast.FunctionDef, areas: _Areas) -> list[str]:
 def cited_by_case() -> dict[str, tuple[str, ...]]:
     """Map each shipped case's id to the clauses that it cites."""
     return {case.id: case.clauses for case in cases()}
+
+
+def _areas(node: ast.FunctionDef, giving: Container[str]) -> list[tuple[str, str]]:
+    """Return (decorator, area) for each decorator by which the check runs cases."""
+    return [(name, word) for name, words in _decorated(node) for word in words if name in giving]
 
 
 def _decorated(node: ast.FunctionDef) -> Iterator[tuple[str, list[str]]]:

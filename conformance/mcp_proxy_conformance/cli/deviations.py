@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from mcp_proxy_conformance.cli.groups import examples
+from mcp_proxy_conformance.cli.groups import examples, stop
 from mcp_proxy_conformance.cli.run_setup import known
 from mcp_proxy_conformance.report.reader import BadReport, read_report
 from mcp_proxy_conformance.verdict.deviations.deviation import FILE, today
 from mcp_proxy_conformance.verdict.deviations.draft import begun, broken
-from mcp_proxy_conformance.verdict.outcome import DECLARATION
 from mcp_proxy_conformance.verdict.redaction import inert
 
 DAYS = 90
@@ -92,5 +90,4 @@ def _last_day(expires: datetime | None) -> date:
 
 def _stop(sentence: str) -> NoReturn:
     """Print the sentence, escaped, to standard error and exit with 2."""
-    click.echo(inert(sentence), err=True)
-    sys.exit(DECLARATION)
+    stop(inert(sentence))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import click
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
-from mcp_proxy_conformance.cli.groups import examples
+from mcp_proxy_conformance.cli.groups import examples, stop
 from mcp_proxy_conformance.report.pins import pins
 from mcp_proxy_conformance.report.reader import BadReport, read_report
 from mcp_proxy_conformance.targets.description import FILE
-from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 TO_CHOOSE = (
     "Texts that a run did not recognise, each under the lock that the target gave it for. Move",
@@ -45,15 +43,12 @@ def init(path: Path, report: Path | None) -> None:
         with path.open("a" if there else "x", encoding="utf-8") as file:
             file.write(added if there else before + added)
     except BadReport as error:
-        click.echo(str(error), err=True)
-        sys.exit(DECLARATION)
+        stop(str(error))
     except FileExistsError:
-        click.echo(f"{path} exists; name another file, or move it away", err=True)
-        sys.exit(DECLARATION)
+        stop(f"{path} exists; name another file, or move it away")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        click.echo(f"{path} cannot be written: {why}; name another file", err=True)
-        sys.exit(DECLARATION)
+        stop(f"{path} cannot be written: {why}; name another file")
     if report is not None:
         click.echo(f"{path}: move each text at the end of the file to its lock, then run again")
     else:

@@ -10,8 +10,8 @@ import msgspec
 
 from mcp_proxy_conformance.authoring.finding import Unreadable, shown
 from mcp_proxy_conformance.authoring.linter import lint
-from mcp_proxy_conformance.cli.groups import examples
-from mcp_proxy_conformance.verdict.outcome import DECLARATION, VIOLATED
+from mcp_proxy_conformance.cli.groups import examples, stop
+from mcp_proxy_conformance.verdict.outcome import VIOLATED
 from mcp_proxy_conformance.verdict.redaction import inert
 
 _PATH = click.Path(path_type=Path)
@@ -30,8 +30,7 @@ def lint_(*, paths: tuple[Path, ...], as_json: bool) -> None:
     try:
         linted = lint(paths)
     except Unreadable as error:
-        click.echo(inert(str(error)), err=True)
-        sys.exit(DECLARATION)
+        stop(inert(str(error)))
     if as_json:
         over = [shown(path) for path in linted.passed_over]
         document = {"files": linted.files, "findings": linted.findings, "passed_over": over}

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
+from mcp_proxy_conformance.cli.groups import stop
 from mcp_proxy_conformance.report.colour import has_colour
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.terminal import Detail, render
-from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 
 def detail_of(options: dict[str, Any]) -> Detail:
@@ -22,8 +22,7 @@ def detail_of(options: dict[str, Any]) -> Detail:
     Exit with 2 if both are given.
     """
     if options["quiet"] and options["verbose"]:
-        click.echo("--quiet and --verbose contradict each other; leave one out", err=True)
-        sys.exit(DECLARATION)
+        stop("--quiet and --verbose contradict each other; leave one out")
     if options["quiet"]:
         return "quiet"
     return "verbose" if options["verbose"] else "usual"

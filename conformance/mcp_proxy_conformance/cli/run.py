@@ -9,9 +9,8 @@ from typing import Any
 import click
 
 from mcp_proxy_conformance.catalogue.specification import Command, specifications, target_files
-from mcp_proxy_conformance.cli.groups import Complaining, examples
+from mcp_proxy_conformance.cli.groups import Complaining, examples, stop
 from mcp_proxy_conformance.cli.options import merged, run_options
-from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 
 def runs() -> dict[str, Command]:
@@ -51,6 +50,5 @@ def file_of(kind: str, noun: str, name: str) -> Path:
     """Return the target file of a known loader or relay; exit with 2 if none has that name."""
     files = target_files(kind)
     if name not in files:
-        click.echo(f"no {noun} is named {name!r}; choose one of {', '.join(files)}", err=True)
-        sys.exit(DECLARATION)
+        stop(f"no {noun} is named {name!r}; choose one of {', '.join(files)}")
     return files[name]

@@ -17,7 +17,7 @@ import click
 
 from mcp_proxy_conformance.catalogue.requirement import unknown
 from mcp_proxy_conformance.catalogue.specification import judging, specifications
-from mcp_proxy_conformance.cli.groups import examples
+from mcp_proxy_conformance.cli.groups import examples, stop
 from mcp_proxy_conformance.cli.options import described_options, target_meant, target_options
 from mcp_proxy_conformance.report.selftest import lines
 from mcp_proxy_conformance.run.request import RunRequest
@@ -95,8 +95,7 @@ def selftest(
     controls end as expected; 4 if no mutant could be seen; 3 if the target cannot be tried; else 1.
     """
     if why := lacking("the selftest"):
-        click.echo(why, err=True)
-        sys.exit(DECLARATION)
+        stop(why)
     from mcp_proxy_conformance.selftest import document, gather, order, unchanged_target  # noqa: PLC0415
     from mcp_proxy_conformance.selftest.proof import proof_of, proofs  # noqa: PLC0415
     from mcp_proxy_conformance.selftest.warm_up import warm  # noqa: PLC0415
@@ -158,31 +157,24 @@ def _described(kind: str | None, options: dict[str, Any]) -> Description | None:
     values = target_options(options)
     if kind is None and file is None:
         if values:
-            click.echo(
-                "these options describe a target that is not named; add --target KIND", err=True
-            )
-            sys.exit(DECLARATION)
+            stop("these options describe a target that is not named; add --target KIND")
         return None
     kind, file = target_meant(kind, file)
     try:
         described = installed(describe(kind=kind, file=file, given=values, environment=os.environ))
     except BadTarget as error:
-        click.echo(str(error), err=True)
-        sys.exit(DECLARATION)
+        stop(str(error))
     return described
 
 
 def _expect_triable(described: Description, trials: Sequence[Any]) -> None:
     """Exit with 2 if no mutant can be tried in front of the target, or it cannot be made."""
-    why = "" if trials else f"no mutant goes in front of a target of kind {described.kind!r}"
+    if not trials:
+        stop(f"no mutant goes in front of a target of kind {described.kind!r}")
     try:
-        if trials:
-            _target(described)
+        _target(described)
     except BadTarget as error:
-        why = str(error)
-    if why:
-        click.echo(why, err=True)
-        sys.exit(DECLARATION)
+        stop(str(error))
 
 
 def _target(described: Description) -> Target:
@@ -195,8 +187,7 @@ def _part(part: str) -> tuple[int, int]:
     """Return (I, N) of `I/N`; exit with 2 unless I is from 1 to N."""
     number, slash, parts = part.partition("/")
     if not (slash and number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
-        click.echo(f"--part {part!r} is not a part; write 1/8 for the first of eight", err=True)
-        sys.exit(DECLARATION)
+        stop(f"--part {part!r} is not a part; write 1/8 for the first of eight")
     return int(number), int(parts)
 
 
@@ -207,8 +198,7 @@ def _refuse_unknown(only: Sequence[str], everything: Sequence[Any], known: Seque
     """
     ids = {*(trial.changed.id for trial in everything), *known}
     if strange := sorted(set(only) - ids):
-        click.echo(unknown("mutant, variant or control", strange[0], sorted(ids)), err=True)
-        sys.exit(DECLARATION)
+        stop(unknown("mutant, variant or control", strange[0], sorted(ids)))
 
 
 def _exit(result: dict[str, Any]) -> int:

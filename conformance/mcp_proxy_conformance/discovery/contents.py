@@ -41,8 +41,7 @@ def schemas(members: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
         name
         for name, value in members.items()
-        if (isinstance(value, dict) and ("properties" in value or value.get("type") == "object"))
-        or ("schema" in name.lower() and _is_structured(value))
+        if _is_schema(value) or ("schema" in name.lower() and _is_structured(value))
     )
 
 
@@ -65,6 +64,11 @@ def _is_structured(value: Any) -> bool:
     """Whether the value is a full object or array, or a text that begins like one."""
     is_json = isinstance(value, str) and value.lstrip().startswith(("{", "["))
     return bool(value) and (is_json or isinstance(value, dict | list))
+
+
+def _is_schema(value: Any) -> bool:
+    """Whether the value is an object with `properties` or the type `object`, as a schema is."""
+    return isinstance(value, dict) and ("properties" in value or value.get("type") == "object")
 
 
 def strings(value: Any) -> Iterator[str]:
@@ -116,17 +120,18 @@ def advice(bench: Bench, key: ToolKey, entry: Entry) -> tuple[str, ...]:
 
     The tool's own texts are left out, and texts that only give a reason.
     """
-    plain = (
-        masked(bench, text, key)
-        for text in strings(
-            {n: v for n, v in entry.members.items() if n not in ("name", "server", "status")}
-        )
-    )
-    return tuple(
-        text
-        for text in plain
-        if tells_user_act(text) and any(judge(text, status) == "conveys" for status in STATUSES)
-    )
+    plain = (masked(bench, text, key) for text in strings(_beside_names(entry)))
+    return tuple(text for text in plain if tells_user_act(text) and _is_remedy(text))
+
+
+def _beside_names(entry: Entry) -> dict[str, Any]:
+    """Return the members of an entry without its name, its server and its status."""
+    return {n: v for n, v in entry.members.items() if n not in ("name", "server", "status")}
+
+
+def _is_remedy(text: str) -> bool:
+    """Whether the text is read as the remedy of at least one status."""
+    return any(judge(text, status) == "conveys" for status in STATUSES)
 
 
 def has_lines(text: str) -> bool:

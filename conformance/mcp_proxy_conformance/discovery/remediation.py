@@ -98,16 +98,16 @@ def _read(text: str, status: str) -> Judgement:
     if status not in _CONVEYS or len(text) > LONGEST_READ or not is_english(text):
         return "unrecognised"
     read = Reading(text)
-    if (
-        UNREAD in read.text
-        or read.asks_for_acts()
-        or read.says(_ANOTHER_WAY)
-        or (read.says("\\bself\\b") and (not read.denies(ANY_ACT, "you")))
-    ):
+    if UNREAD in read.text or read.asks_for_acts() or read.says(_ANOTHER_WAY) or _goes_alone(read):
         return "unrecognised"
     if _CONVEYS[status](read):
         return "conveys"
     return "convicted" if _is_beyond_doubt(read) and _is_wrong(read, status) else "unrecognised"
+
+
+def _goes_alone(read: Reading) -> bool:
+    """Whether the text affirms acts that happen by themselves or by the reader alone."""
+    return read.says(r"\bself\b") and not read.denies(ANY_ACT, "you")
 
 
 _CLAIMED = (

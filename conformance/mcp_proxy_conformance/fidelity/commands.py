@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from mcp_proxy_conformance.catalogue.specification import target_files
-from mcp_proxy_conformance.cli.groups import examples
+from mcp_proxy_conformance.cli.groups import examples, stop
 from mcp_proxy_conformance.cli.options import merged, run_options
 from mcp_proxy_conformance.cli.run import file_of, judge
-from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 
 @click.command(
@@ -44,7 +43,6 @@ def relay(
     values = merged(outer, options)
     if known is not None:
         if values.get("command") or values["target_file"]:
-            click.echo("--known has a command and a target file; name no others", err=True)
-            sys.exit(DECLARATION)
+            stop("--known has a command and a target file; name no others")
         values["target_file"] = file_of("relay", "published relay", known)
     sys.exit(judge("relay", values))

@@ -25,7 +25,7 @@ def counterparts(allowed: Sequence[Any], observed: Sequence[Any]) -> list[Any] |
     rest = iter(same)
     found = [
         next(
-            (item for item in rest if (not any(exact_json.differences(own, item, additions=True)))),
+            (item for item in rest if not any(exact_json.differences(own, item, additions=True))),
             None,
         )
         for own in allowed

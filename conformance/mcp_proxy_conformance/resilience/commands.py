@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from mcp_proxy_conformance.catalogue.specification import target_files
-from mcp_proxy_conformance.cli.groups import examples
+from mcp_proxy_conformance.cli.groups import examples, stop
 from mcp_proxy_conformance.cli.options import merged, run_options
 from mcp_proxy_conformance.cli.run import file_of, judge
-from mcp_proxy_conformance.verdict.outcome import DECLARATION
 
 
 @click.command(
@@ -61,12 +60,10 @@ def loader(
             "--target-file": values["target_file"],
         }
         if own := [name for name, value in others.items() if value is not None]:
-            click.echo(f"--builtin {builtin} names a known loader; leave {own[0]} out", err=True)
-            sys.exit(DECLARATION)
+            stop(f"--builtin {builtin} names a known loader; leave {own[0]} out")
         values["target_file"] = file_of("loader", "builtin loader", builtin)
     try:
         words = shlex.split(program) if program else None
     except ValueError as error:
-        click.echo(f"--command cannot be read: {error}; quote its words as for a shell", err=True)
-        sys.exit(DECLARATION)
+        stop(f"--command cannot be read: {error}; quote its words as for a shell")
     sys.exit(judge("loader", values | {"command": words}))

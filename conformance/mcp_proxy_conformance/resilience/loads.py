@@ -322,7 +322,7 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
         wanted: dict[str, Any] = {
             "max_attempts": case.given.max_attempts,
             "base_backoff_s": case.given.base_backoff_s,
-            "deadline_s": (PATIENCE * _longest(case)),
+            "deadline_s": PATIENCE * _longest(case),
         }
         with _opening(servers, own):
             first = loader.load(handed, **wanted)

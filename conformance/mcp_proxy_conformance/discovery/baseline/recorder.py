@@ -114,7 +114,7 @@ def record(target: ProxyTarget, scratch: Path, kind: Kind) -> Recording:
     wanted = [
         request
         for request in requests()
-        if ("agent" not in request or "agents" in target.capabilities)
+        if "agent" not in request or "agents" in target.capabilities
     ]
     exacts: Asked = {}
     wire = ""

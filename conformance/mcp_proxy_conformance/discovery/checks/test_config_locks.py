@@ -214,11 +214,7 @@ def _compared_rejections(bench: Bench) -> Comparison:
     Return the comparison, not yet concluded; a text that could not be read leaves the clause open.
     Raises Inconclusive without such a refusal.
     """
-    denied = [
-        key
-        for key in _denied(bench)
-        if (is_policy_first(bench.states[key]) or key.server not in bench.armed.doubtful)
-    ]
+    denied = [key for key in _denied(bench) if _is_sure(bench, key)]
     bench.require(denied, "no call of a config-denied tool was refused")
     remedies = _users_texts(bench)
     rejections = {
@@ -391,3 +387,11 @@ def _outcomes(bench: Bench, pairs: Iterable[ToolText]) -> dict[str, Judgement]:
     """
     pins, texts = bench.started.target.pins, sorted({text for _, text in pairs})
     return {text: judge(text, POLICY, pins=pins) for text in texts}
+
+
+def _is_sure(bench: Bench, key: ToolKey) -> bool:
+    """Whether config is known to deny the tool: a refusal for another lock does not prove it.
+
+    It is known if at most the user locks it as well, or if all locks of its server are proven.
+    """
+    return is_policy_first(bench.states[key]) or key.server not in bench.armed.doubtful

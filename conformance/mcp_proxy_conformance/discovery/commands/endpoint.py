@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 import click
 
 from mcp_proxy_conformance.catalogue.surface import Surface, ToolTemplate
-from mcp_proxy_conformance.cli.groups import examples
+from mcp_proxy_conformance.cli.groups import examples, stop
 from mcp_proxy_conformance.cli.installed_checks import ran, request_for
 from mcp_proxy_conformance.cli.options import DEFAULTS, Finite, live_options
 from mcp_proxy_conformance.cli.printed_report import detail_of, print_report
@@ -156,8 +156,7 @@ def _refuse(outer: dict[str, Any]) -> None:
         sys.exit(DECLARATION)
     if needless:
         word = needless[0].removesuffix("_s").replace("upstreams_", "upstream_").replace("_", "-")
-        click.echo(f"`run endpoint` starts no target and takes no --{word}; leave it out", err=True)
-        sys.exit(DECLARATION)
+        stop(f"`run endpoint` starts no target and takes no --{word}; leave it out")
 
 
 def _words(command: str | None) -> tuple[str, ...]:
@@ -168,8 +167,7 @@ def _words(command: str | None) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(command or ""))
     except ValueError as error:
-        click.echo(f"--stdio cannot be read: {error}; quote its words as for a shell", err=True)
-        sys.exit(DECLARATION)
+        stop(f"--stdio cannot be read: {error}; quote its words as for a shell")
 
 
 def _endpoint(

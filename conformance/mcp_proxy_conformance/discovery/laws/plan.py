@@ -219,17 +219,17 @@ class Builder:
             self._take(Step(ask=query, include_disabled=act.flag))
         elif act.do == "call":
             self._take(Step(call=chosen[0].tool, server=server.name))
-        elif (
-            act.do == "restart"
-            and "restart" in self._can
-            and [key for key, state in self.states.items() if state.callable]
-        ):
+        elif act.do == "restart" and "restart" in self._can and self._free():
             self._take(Step(restart=True))
         return len(self.steps) > before
 
     def world_tool(self, key: ToolKey) -> Tool:
         """Return the tool of that key as the world describes it after the steps so far."""
         return replaced(self.world, steps=tuple(self.steps)).tools()[key]
+
+    def _free(self) -> list[ToolKey]:
+        """Return the tools that are callable after the steps so far."""
+        return [key for key, state in self.states.items() if state.callable]
 
     def _take(self, *steps: Step) -> None:
         """Append the steps to the plan, and update the locks on all tools by them."""

@@ -93,7 +93,7 @@ def _locked_among_tools(gateway: Gateway) -> None:
                         entry
                         for entry in document["tools"]
                         if entry["name"]
-                        not in ({entry["name"] for entry in document.get("disabled", [])})
+                        not in {entry["name"] for entry in document.get("disabled", [])}
                     ]
                 }
             )

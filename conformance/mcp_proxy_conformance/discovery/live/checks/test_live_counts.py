@@ -40,9 +40,9 @@ def test_a_live_server_with_a_locked_tool_has_counts(bench: LiveBench) -> None:
     A callable tool is one in an answer without the flag. Inconclusive if no server has both, not
     applicable if no listing tool was named.
     """
-    servers = _locked_throughout(bench) & (
-        {key.server for _, answer in bench.usual() for key in bench.callables(answer)}
-    )
+    servers = _locked_throughout(bench) & {
+        key.server for _, answer in bench.usual() for key in bench.callables(answer)
+    }
     listings = bench.listings()
     bench.require(
         servers, "no server had both callable and locked tools; name one with --expect", "not_named"
