@@ -75,7 +75,7 @@ def test_a_specification_can_be_left_out(name: str, tree: Path) -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", needs.NAMES)
 def test_what_is_left_passes_its_tests(name: str, tree: Path) -> None:
-    """Without it, all tests can be collected, and those of the rooms (in a part: the quick) pass."""
+    """Without it all tests can be collected, and those of rooms pass (in a part: of a few)."""
     del name
     paths = [tree / "conformance", tree / "reference"]
     rooms = ROOMS[:QUICK] if PART in os.environ else ROOMS
