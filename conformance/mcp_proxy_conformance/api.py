@@ -74,8 +74,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Return a name for checks of proxies, which other checks do without."""
-    if name not in OF_DISCOVERY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return imported(f"{OF_DISCOVERY[name]}:{name}")
+if not TYPE_CHECKING:  # else mypy would take every name for one of these
+
+    def __getattr__(name: str) -> Any:
+        """Return a name for checks of proxies, which other checks do without."""
+        if name not in OF_DISCOVERY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return imported(f"{OF_DISCOVERY[name]}:{name}")

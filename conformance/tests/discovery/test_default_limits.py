@@ -12,9 +12,9 @@ import pytest
 from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_conformance.discovery.targets.kinds import target_of
 from mcp_proxy_conformance.discovery.targets.launch import GENERAL
+from mcp_proxy_conformance.discovery.targets.proxy_description import ProxyDescription
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
-from mcp_proxy_conformance.targets.description import Description
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_mutants.discovery.variants import variants
 
@@ -38,7 +38,7 @@ def test_the_reference_is_conformant_with_any_default_limit(
     monkeypatch.setitem(GENERAL, "tools_limit", limit)
 
     verdicts = tried(
-        trial(target_of(Description(kind="reference")), profile="discovery+robustness"),
+        trial(target_of(ProxyDescription(kind="reference")), profile="discovery+robustness"),
         tmp_path,
         check_s=CHECK_S,
     )

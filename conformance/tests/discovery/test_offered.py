@@ -18,8 +18,8 @@ from mcp_proxy_conformance.discovery.arming import Armed
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.offered import STATELESS, offered_anywhere, places
 from mcp_proxy_conformance.discovery.targets.kinds import target_of
+from mcp_proxy_conformance.discovery.targets.proxy_description import ProxyDescription
 from mcp_proxy_conformance.discovery.targets.started import Started
-from mcp_proxy_conformance.targets.description import Description
 from mcp_proxy_conformance.wire.faults import Unreachable
 from mcp_proxy_conformance.wire.transcript import Transcript
 
@@ -27,7 +27,7 @@ from mcp_proxy_conformance.wire.transcript import Transcript
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     """Yield a bench on the reference without servers; it ends after the test."""
-    target = target_of(Description(kind="reference"))
+    target = target_of(ProxyDescription(kind="reference"))
     started = Started(target, World(id="none", servers=()), tmp_path)
     try:
         yield Bench(started, Armed(states={}))
