@@ -28,7 +28,7 @@ hypothesis.settings.load_profile("untimed")
 pytest_plugins = [
     plugin
     for name, plugin in (("discovery", "recordings"), ("resilience", "loader_host"))
-    if name in needs.INSTALLED
+    if name not in needs.MISSING
 ]
 collect_ignore = ["run/stranger"]
 """A distribution of somebody else, whose checks are no tests of ours."""
@@ -45,8 +45,8 @@ def pytest_report_to_serializable() -> Generator[None, Any, Any]:
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
     """Leave out a file of tests that needs a specification that is not installed."""
-    if collection_path.suffix == ".py" and needs.of_file(collection_path) - needs.INSTALLED:
-        return True
+    if needs.MISSING and collection_path.suffix == ".py":
+        return bool(needs.of_file(collection_path) & needs.MISSING) or None
     return None
 
 

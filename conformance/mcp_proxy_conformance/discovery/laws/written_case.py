@@ -179,6 +179,7 @@ def _discovered(world: World, states: States, request: When) -> Then:
         return Then(
             disabled_count=Bounds(max=0),
             remediation_keys=(),
+            # due if only locked tools match; an agent may be told of them or not
             note="absent" if free or not locked else "due" if request.agent is None else "any",
             as_without_flag=None if request.include_disabled is None else True,
         )
