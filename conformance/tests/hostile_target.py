@@ -176,12 +176,17 @@ def _certified() -> ssl.SSLContext:
 
 
 async def _end(server: asyncio.Server) -> None:
-    """Close the server, and cancel all other tasks of the loop: its connections."""
+    """Close the server, and cancel all other tasks of the loop: its connections.
+
+    One that was just being accepted becomes a task of its own a little later.
+    """
     server.close()
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.sleep(0)
+    while others := asyncio.all_tasks() - {asyncio.current_task()}:
+        for task in others:
+            task.cancel()
+        await asyncio.wait(others)
+        await asyncio.sleep(0)
 
 
 def welcome(**members: Json) -> Json:
