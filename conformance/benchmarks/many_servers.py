@@ -19,14 +19,13 @@ from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 
-import msgspec
 from amounts import positive
 
 from mcp_proxy_conformance.resilience.blame import blamed
-from mcp_proxy_conformance.resilience.laws.worlds import GROUPS, WAITED_FOR, case_of, connections
-from mcp_proxy_conformance.resilience.load_case import LoadCase, LoadServer
+from mcp_proxy_conformance.resilience.load_case import GivenLoad, LoadCase, LoadServer
 from mcp_proxy_conformance.resilience.loader import LoaderProgram
 from mcp_proxy_conformance.resilience.loads import Load, Loads
+from mcp_proxy_conformance.resilience.scenarios import expected, is_waited_for, script_of, space
 from mcp_proxy_conformance.resilience.walk import Reads
 
 COMMAND = (sys.executable, "-m", "mcp_proxy_reference.load")
@@ -36,25 +35,30 @@ SHORT_S, LONG_S = 1.0, 10.0
 
 
 def mixed(count: int) -> LoadCase:
-    """Return a load of `count` servers whose scripts cycle through all faults but slowness.
+    """Return a load of `count` servers whose scripts cycle through all events of the space but one.
 
     A script has two answers in turn, or one fault of the whole connection; two attempts are
     allowed. It is loaded once.
     """
-    exchanges = [exchange for group in GROUPS for exchange in group if exchange.do != "slow"]
+    events = [script_of({"event": name})[0] for name in space().values["event"]]
+    played = [event for event in events if event.do not in ("slow", "refuses", "exits")]
+    exchanges = [event for event in played if not event.is_of_connection]
     pairs = list(zip(exchanges, [*exchanges[1:], exchanges[0]], strict=True))
-    scripts = [*pairs, *((exchange,) for exchange in connections())]
+    scripts = [*pairs, *((event,) for event in played if event.is_of_connection)]
     servers = [
         LoadServer(
             server_id=f"s{number}",
             tools=("tool",),
-            timeout_s=SHORT_S if any(exchange.do in WAITED_FOR for exchange in script) else LONG_S,
+            timeout_s=SHORT_S if any(map(is_waited_for, script)) else LONG_S,
             script=script,
         )
         for number, script in enumerate(islice(cycle(scripts[::-1]), count))
     ]
-    case = case_of(servers, ATTEMPTS, Reads())
-    return msgspec.structs.replace(case, area="benchmark", again=None, heals=False)
+    return LoadCase(
+        id="mixed", area="benchmark", title="Many servers.", source=(), clauses=(),
+        given=GivenLoad(max_attempts=ATTEMPTS, servers=tuple(servers), controls=False),
+        then={server.server_id: expected(server, ATTEMPTS, Reads()) for server in servers},
+    )  # fmt: skip
 
 
 def wrong(load: Load) -> dict[str, str]:

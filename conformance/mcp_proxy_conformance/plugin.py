@@ -116,10 +116,13 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """With `--case FILE`, give its cases to the checks that take cases of their kind and area."""
+    """Give the run's own cases to the checks that take cases of their kind and area.
+
+    Those are of `--case FILE`, and the scenarios that are played with this target.
+    """
     run = metafunc.config.stash.get(RUN, None)
     if run is not None:
-        parametrise(metafunc, run.subject.own_cases)
+        parametrise(metafunc, [*run.subject.own_cases, *run.subject.scenarios])
 
 
 @pytest.hookimpl(tryfirst=True)

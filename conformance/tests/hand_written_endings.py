@@ -5,7 +5,17 @@ Others have many failures, or long ones.
 
 from __future__ import annotations
 
-from hand_written_reports import CLEAN, ONE, Json, clause, judged_by, message, report, result
+from hand_written_reports import (
+    CLEAN,
+    ONE,
+    Json,
+    clause,
+    coverage,
+    judged_by,
+    message,
+    report,
+    result,
+)
 
 from mcp_proxy_conformance.verdict.result import HINTS
 
@@ -164,6 +174,7 @@ TIMED = ONE | {
         "results": {"test_cap[11]": {"seconds": 0.25}},
     },
 }
+UNCOVERED = CLEAN | {"coverage": coverage("the time was over")}
 ENDINGS = {
     "none": CLEAN,
     "one": ONE,
@@ -178,4 +189,5 @@ ENDINGS = {
     "live": LIVE,
     "waived": WAIVED,
     "timed": TIMED,
+    "uncovered": UNCOVERED,
 }

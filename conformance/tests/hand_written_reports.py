@@ -129,7 +129,7 @@ def report(*results: Json, text: str = "plain") -> Json:
     """
     failed = any(row["verdict"] == "fail" and row["level"] == "required" for row in results)
     document = {
-        "format": "mcp-proxy-conformance-report/2",
+        "format": "mcp-proxy-conformance-report/3",
         "suite": {"name": "mcp-proxy-conformance", "version": "0"},
         "profile": judged_by("discovery"),
         "target": {
@@ -158,6 +158,20 @@ def report(*results: Json, text: str = "plain") -> Json:
     return document | {"causes": json.loads(msgspec.json.encode(typed(document).causes))}
 
 
+def coverage(text: str) -> Json:
+    """Return the coverage of a space in which every status occurs, with `text` as each reason."""
+    statuses = ("excluded", "capability", "unarmed", "masked", "left_out")
+    return {
+        "space": "resilience",
+        "version": 2,
+        "looked_at": 4310,
+        "uncovered": [
+            {"status": status, "reason": text, "tuples": [f"{text}={n}" for n in range(1, number)]}
+            for number, status in enumerate(statuses, 2)
+        ],
+    }
+
+
 ALL = [result(verdict) for verdict in ("pass", "fail", "inconclusive", "not_applicable", "error")]
 CLEAN = report(result("pass"))
 ONE = report(result("fail"))
@@ -166,5 +180,5 @@ BAD = report(
     *(result(row["verdict"], text=HOSTILE) for row in ALL),
     result("fail", level="advisory", text=HOSTILE),
     text=HOSTILE,
-)
+) | {"coverage": coverage(HOSTILE)}
 REPORTS = {"none": CLEAN, "one": ONE, "many": MANY, "hostile": BAD}

@@ -115,14 +115,19 @@ async def _read(answer: httpx2.Response, *, answered: bool) -> Json:
     """
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     streamed = kind == "text/event-stream" and answer.is_success and answered
-    body, size = b"", 0
-    async for chunk in answer.aiter_bytes():
-        body += chunk
+    body, size, after_return = b"", 0, False
+    async for received in answer.aiter_bytes():
+        chunk = received
         size += len(chunk)
         if size > MAX_BYTES:
             raise Signal("malformed", answer.status_code)
+        if streamed:  # lines end with CR LF, LF or CR, which may come in two pieces
+            chunk = chunk[after_return and chunk.startswith(b"\n") :]
+            after_return = chunk.endswith(b"\r")
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        body += chunk
         if streamed and b"\n" in chunk:
-            *events, body = body.replace(b"\r\n", b"\n").split(b"\n\n")
+            *events, body = body.split(b"\n\n")
             for event in events:
                 data = [line[5:] for line in event.split(b"\n") if line.startswith(b"data:")]
                 message = _message(b"\n".join(data))

@@ -43,14 +43,15 @@ def checks() -> tuple[Check, ...]:
 @cache
 def cases() -> tuple[CitingCase, ...]:
     """Return every shipped case of all specifications, by their names, each in its order."""
-    return tuple(case for each in specifications() for case in each.cases())
+    return tuple(c for each in specifications() for c in (*each.cases(), *each.scenarios()))
 
 
 @cache
 def checks_in(folder: Path) -> tuple[Check, ...]:
     """Return the checks of one folder of checks; only cases of its specification are read."""
     own = _folders()[folder]
-    return tuple(_check(*found, {own.giving: own.cases()}) for found in _functions(folder))
+    areas = {own.giving: (*own.cases(), *own.scenarios())}
+    return tuple(_check(*found, areas) for found in _functions(folder))
 
 
 def checks_of(others: Mapping[str, Sequence[CitingCase]]) -> tuple[Check, ...]:
@@ -58,7 +59,10 @@ def checks_of(others: Mapping[str, Sequence[CitingCase]]) -> tuple[Check, ...]:
 
     `others` are, by the decorator that gives them, the cases to use in place of the shipped ones.
     """
-    areas = {each.giving: each.cases() for each in specifications()} | dict(others)
+    areas = {
+        each.giving: (*others.get(each.giving, each.cases()), *each.scenarios())
+        for each in specifications()
+    }
     return tuple(_check(*found, areas) for folder in _folders() for found in _functions(folder))
 
 

@@ -41,16 +41,17 @@ class Specification:
     targets that it judges, `descriptions` the place of the class of the target files of each of
     them that can have one, `folders` the folder, below the root, of the checks of each of its
     profiles. `target(request, scratch)` makes of a RunRequest the Target to judge,
-    `profile(target)` names the profile for it if none is asked for, and `subject(request, target,
-    profile, scratch)` is the Subject that drives it, its files in the folder `scratch`; each raises
-    BadTarget, BadCase or LookupError for what cannot be used. `named(environment)` is what
-    variables name, if anything, as the subject of a request. `plugin` is a pytest plugin with
-    fixtures of its checks. `runs` are the commands of `run`, `commands` those beside it, by their
-    names. `cases()` are its shipped cases, `giving` is the decorator by which a check takes those
-    of an area, `page(case)` the lines that `explain` adds on one, `locked(id)` the sets of locks on
-    the tools that it is about. `linted()` are the kinds of files that lint knows for it. `proof()`
-    is what the selftest tries; each clause of the profiles `proven` needs mutants, and a check of a
-    trial has `check_s` seconds.
+    `profile(target)` names the profile for it if none is asked for, and `subject(request,
+    target, profile, scratch)` is the Subject that drives it, its files in the folder `scratch`;
+    each raises BadTarget, BadCase or LookupError for what cannot be used. `named(environment)`
+    is what variables name, if anything, as the subject of a request. `plugin` is a pytest
+    plugin with fixtures of its checks. `runs` are the commands of `run`, `commands` those
+    beside it, by their names. `cases()` are its shipped cases, `scenarios()` those made of its
+    space, `giving` is the decorator by which a check takes those of an area, `page(case)` the
+    lines that `explain` adds on one, `locked(id)` the sets of locks on the tools that it is
+    about. `linted()` are the kinds of files that lint knows for it. `space()` is a PlayedSpace,
+    if it has one. `proof()` is what the selftest tries; each clause of the profiles `proven`
+    needs mutants, and a check of a trial has `check_s` seconds.
     """
 
     name: str
@@ -67,10 +68,12 @@ class Specification:
     runs: Mapping[str, Command] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     cases: Callable[..., Any] = lambda: ()
+    scenarios: Callable[..., Any] = lambda: ()
     giving: str = ""
     page: Callable[..., Any] = lambda _: ()
     locked: Callable[..., frozenset[tuple[str, ...]]] = lambda _: frozenset()
     linted: Callable[..., Any] = lambda: ()
+    space: Callable[..., Any] | None = None
     proof: Callable[..., Any] | None = None
     proven: tuple[str, ...] = ()
     check_s: int = 120

@@ -22,6 +22,7 @@ SENTENCES = {
     "list": "List clauses, checks, cases, profiles or interpretations.",
     "report": "Render a saved report in another format.",
     "run": "Judge a target: an MCP proxy, or a loader of MCP servers.",
+    "space": "Print what scenarios vary, or extend them after a change.",
     "selftest": "Test the checks on proxies that are known to be wrong or right.",
 }
 TAKEN = ("lint", "list")

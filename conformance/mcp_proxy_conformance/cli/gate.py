@@ -11,15 +11,25 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import msgspec
 
-from mcp_proxy_conformance.cli.gate_inputs import BadInput, Inputs, run_words, with_out
+from mcp_proxy_conformance.cli.gate_inputs import (
+    BadInput,
+    Inputs,
+    fails_on,
+    run_words,
+    with_out,
+)
 from mcp_proxy_conformance.cli.gate_job import REPORT, Job, cleared, files_of
 from mcp_proxy_conformance.cli.groups import examples
 from mcp_proxy_conformance.cli.options import DEFAULTS
 from mcp_proxy_conformance.cli.run import run
+from mcp_proxy_conformance.cli.run_setup import softened
+from mcp_proxy_conformance.report.document import Report, plain, written
 from mcp_proxy_conformance.report.reader import BadReport, read_report
+from mcp_proxy_conformance.report.summary import ending
 from mcp_proxy_conformance.targets.description import FILE
-from mcp_proxy_conformance.verdict.outcome import DECLARATION, FAULT
+from mcp_proxy_conformance.verdict.outcome import CONFORMANT, DECLARATION, FAULT, INCOMPLETE
 from mcp_proxy_conformance.verdict.redaction import inert
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,6 +46,7 @@ HELP = {
     "deviations": "The file of known failures.",
     "baseline": "The folder of a recording to compare answers with: see `baseline record`.",
     "fail_on": "`violated`: a run that is only incomplete passes.  [default: incomplete]",
+    "space": "The version of the space of scenarios.  [default: the newest]",
     "options": "Further options of `run`, as one string.",
 }
 
@@ -75,9 +86,16 @@ def gate(*, out: Path, **values: str) -> None:
         os.environ.pop(PREFIX + name.upper(), None)  # no target needs them, and one is a secret
     job, folder = Job.of(os.environ, Path.cwd()), out.resolve()
     try:
-        code = _judged(Inputs(**values), folder, job)
-        report = read_report(folder / REPORT) if (folder / REPORT).exists() else None
-        if report is not None:
+        inputs = Inputs(**values)
+        code = _judged(inputs, folder, job)
+        report = None
+        if (folder / REPORT).exists():
+            found = read_report(folder / REPORT)
+            report = _covered(found)
+            if report is not found:
+                code = softened(report, fails_on(inputs))
+                (folder / REPORT).write_bytes(written(plain(report)))
+                click.echo(inert(f"incomplete: {report.why}; {ending(report, code)}"), err=True)
             files_of(report, folder)
         click.echo(job.publish(code, report, folder), nl=False)
     except OSError as error:
@@ -112,6 +130,19 @@ def _judged(inputs: Inputs, out: Path, job: Job) -> int:
         return code
     click.echo("these options start no run; take --help and similar ones out", err=True)
     return DECLARATION
+
+
+def _covered(report: Report) -> Report:
+    """Return the report; that of an incomplete run if a conformant one left out pairs."""
+    seen = report.coverage
+    left_out = seen.missed["left_out"] if seen and report.complete else 0
+    if seen is None or not left_out or report.exit != CONFORMANT:
+        return report
+    why = (
+        f"{left_out:,} pairs of the space of {seen.space} {seen.version} were left out;"
+        " give the run a longer --timeout"
+    )
+    return msgspec.structs.replace(report, headline="incomplete", exit=INCOMPLETE, why=why)
 
 
 @contextmanager

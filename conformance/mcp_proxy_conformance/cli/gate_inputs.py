@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
 
 KINDS = ("reference", "mcpproxy", "command", "loader", "relay", "endpoint")
 COMMANDED = ("command", "loader", "relay", "endpoint")
@@ -13,7 +14,9 @@ PARTIAL = ("--only", "--check", "--shard", "--case", "--quick")
 """Options of `run` that leave a part of the profile out."""
 
 
-OPTIONS = ("profile", "deviations", "baseline", "fail_on", "url", "binary", "target_file")
+OPTIONS = (
+    "profile", "deviations", "baseline", "fail_on", "space", "url", "binary", "target_file",
+)  # fmt: skip
 """Inputs that are options of `run` with the same name."""
 
 
@@ -39,6 +42,7 @@ class Inputs:
     deviations: str = ""
     baseline: str = ""
     fail_on: str = ""
+    space: str = ""
     options: str = ""
 
 
@@ -69,6 +73,12 @@ def run_words(inputs: Inputs, *, described: bool) -> list[str]:
     if kind in ("command", "relay"):
         return [*words, "--", *program]
     return [*words, f"{'--stdio' if kind == 'endpoint' else '--command'}={shlex.join(program)}"]
+
+
+def fails_on(inputs: Inputs) -> str:
+    """Return the value of --fail-on that the inputs mean, the last one given."""
+    words = [part for word in _words("options", inputs.options) for part in word.split("=", 1)]
+    return inputs.fail_on or dict(pairwise(words)).get("--fail-on", "incomplete")
 
 
 def with_out(words: list[str], out: str) -> list[str]:

@@ -114,6 +114,7 @@ def request_for(
         case=_resolved(options["case"]),
         examples=options["examples"],
         seed=options["seed"] or 0,
+        space=options["space"],
         soak_s=options["soak"],
         baseline=_resolved(options["baseline"]),
         deviations=deviations,

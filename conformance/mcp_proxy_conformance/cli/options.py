@@ -30,6 +30,7 @@ DEFAULTS: dict[str, Any] = {
     "case": None,
     "examples": None,
     "seed": None,
+    "space": None,
     "keep": False,
     "soak": 0.0,
     "baseline": None,
@@ -163,6 +164,12 @@ _OF_A_RUN = (
         type=click.IntRange(0),
         metavar="S",
         help="Seed of what is generated; the same seed generates the same.  [default: 0]",
+    ),
+    click.option(
+        "--space",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Keep version N of the space of scenarios.  [default: the newest]",
     ),
     click.option(
         "-n",

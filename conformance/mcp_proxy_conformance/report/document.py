@@ -9,11 +9,12 @@ import msgspec
 from mcp_proxy_conformance.catalogue.requirement import Floor
 from mcp_proxy_conformance.verdict.causes import RootCause
 from mcp_proxy_conformance.verdict.cited import CitedLocks, Direction, Edge
+from mcp_proxy_conformance.verdict.coverage import Coverage
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.outcome import Outcome
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
 
-FORMAT = "mcp-proxy-conformance-report/2"
+FORMAT = "mcp-proxy-conformance-report/3"
 SUITE = "mcp-proxy-conformance"
 
 
@@ -89,8 +90,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The content of a report.json, as schemas/report.schema.json describes it.
 
     `cut_short` says what ended the run before its end, if anything did. `messages` are those that
-    results cite, by place and number. `timing` holds whatever differs
-    between two equal runs, and is the one member without a shape.
+    results cite, by place and number. `coverage` is None where no space is played. `timing` holds
+    whatever differs between two equal runs, and is the one member without a shape.
     """
 
     format: str
@@ -108,6 +109,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     stages: list[Stage]
     messages: dict[str, ReportedMessage]
     waivers: list[Waiver]
+    coverage: Coverage | None = None
     shard: Part | msgspec.UnsetType = msgspec.UNSET
     timing: dict[str, Any]
 

@@ -95,6 +95,7 @@ def report_of(run: RunRecord) -> Report:
         ],
         messages={place: _message(message, secrets) for place, message in state.messages.items()},
         waivers=known,
+        coverage=run.coverage,
         shard=msgspec.UNSET if state.shard is None else _part(state, state.shard),
         timing=_timing(run),
     )

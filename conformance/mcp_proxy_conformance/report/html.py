@@ -20,12 +20,14 @@ from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.drawing import MEANINGS, SIGNS, drawing
 from mcp_proxy_conformance.report.evidence import Evidence, ShownMessages, exchange, read
 from mcp_proxy_conformance.report.phrases import (
+    MISSING,
     OPEN,
     TOLD,
     Sentence,
     again,
     began,
     command_of,
+    covered,
     has_waived,
     interpretations_of,
     is_left_out,
@@ -230,6 +232,8 @@ def rendered(report: Report, template: str, **more: Any) -> str:
         command=again("", report) if any(command_of(report)) else "",
         summary=_summary(report),
         colour=colour_of(report),
+        covered=covered(report.coverage) if report.coverage else "",
+        missing=MISSING,
         counts=_counts(report.clauses),
         bar=_bar(shown),
         left_out=len(report.clauses) - len(shown),

@@ -12,6 +12,7 @@ from mcp_proxy_conformance.report.phrases import (
     OPEN,
     again,
     consequences,
+    covered,
     is_left_out,
     sentence,
     taken,
@@ -35,11 +36,13 @@ def render(report: Report) -> str:
     The target's words are shown as code. Results beyond fifty are only counted.
     """
     on_word = taken(report)
+    seen = report.coverage
     lines = [
         f"# {code(report.headline)}: {code(report.why)}",
         "",
         f"Profile {code(report.profile.name)}, target {code(target_of(report))}.",
         *(["", f"Taken on the word of its target file: {code(on_word)}."] if on_word else []),
+        *(["", code(covered(seen))] if seen else []),
         *([] if report.complete else ["", "Only a part of the profile was judged."]),
         "",
         *_causes(report.causes),

@@ -14,6 +14,7 @@ from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.report.document import Report, ReportedMessage
 from mcp_proxy_conformance.report.evidence import guilty
 from mcp_proxy_conformance.verdict.causes import RootCause
+from mcp_proxy_conformance.verdict.coverage import MISSED, Coverage, Status
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.redaction import inert
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Result
@@ -100,6 +101,27 @@ def sentence(clause_id: str) -> Sentence:
         return Sentence("This version of the suite does not have this clause.", "no source")
     source = catalogue().source(clause_id)
     return Sentence(clause.text, f"{source.text} {source.at}")
+
+
+MISSING: dict[Status, str] = {
+    "masked": "masked by a failure",
+    "unarmed": "out of reach here",
+    "left_out": "left out",
+    "capability": "beyond the declared capabilities",
+    "excluded": "excluded by a constraint",
+}
+"""Why pairs of values were not looked at, by status, in the order in which they are shown."""
+
+
+def covered(coverage: Coverage) -> str:
+    """Return how many admissible pairs of a space were looked at, and why others were not."""
+    whole, missed = coverage.admissible, coverage.missed
+    percent = min(99, round(100 * coverage.looked_at / whole)) if missed else 100
+    why = ", ".join(f"{missed[status]:,} {MISSING[status]}" for status in MISSED if missed[status])
+    return (
+        f"coverage of the space of {coverage.space} {coverage.version}: {coverage.looked_at:,} of"
+        f" {whole:,} pairs ({percent} %){f': {why}' if why else ''}"
+    )
 
 
 def needs_capability(clause_id: str) -> bool:

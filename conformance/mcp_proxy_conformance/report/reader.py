@@ -57,7 +57,9 @@ def report_of(raw: bytes, path: Path) -> Report:
         raise BadReport(f"{path} is not JSON: {error}; name the report.json of a run") from error
     form = document.get("format") if isinstance(document, dict) else None
     if form != FORMAT:
-        raise BadReport(f"{path} does not have the format {FORMAT}; name the report.json of a run")
+        is_older = isinstance(form, str) and form.startswith(FORMAT[: FORMAT.index("/") + 1])
+        repair = AGAIN if is_older else "name the report.json of a run"
+        raise BadReport(f"{path} does not have the format {FORMAT}; {repair}")
     fault = _fault(document)
     if not fault:
         try:

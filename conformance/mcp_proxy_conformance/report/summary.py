@@ -14,6 +14,7 @@ from mcp_proxy_conformance.report.colour import COLOURS, Line, Span, command, sh
 from mcp_proxy_conformance.report.document import Report
 from mcp_proxy_conformance.report.phrases import (
     command_of,
+    covered,
     is_after_the_end,
     is_left_out,
     taken,
@@ -78,10 +79,7 @@ def _labelled(label: str, text: str, columns: int) -> list[Line]:
 
     The text's part is at least 20 wide. Verdicts are coloured beside labels of counts.
     """
-    broken = [text]
-    if columns:
-        room = max(20, columns - LABEL)
-        broken = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+    broken = _broken(text, columns and max(20, columns - LABEL))
     heads = [label, *[""] * len(broken)]
     lines = [f"{head:{LABEL}}{part}" for head, part in zip(heads, broken, strict=False)]
     return [Line(line, spans=_verdicts(line) if label in COUNTED else ()) for line in lines]
@@ -221,12 +219,24 @@ def last(report: Report, path: Path, code: int | None = None, columns: int = 0) 
         reason = f"{len(open_)} of {len(firm)} clauses inconclusive ({_some(open_)})"
     reason = short(f"{report.headline}: {reason}", LAST)
     text = f"{reason}; {ending(report, code)}; report: {path}"
-    parts = [text]
-    if columns:
-        parts = textwrap.wrap(text, columns, break_long_words=False, break_on_hyphens=False)
+    parts = _broken(text, columns)
     verdict = BY_EXIT.get(report.exit if code is None else code, "error")
     head = (Span(0, len(report.headline), verdict),)
     return [Line(parts[0], whole=True, spans=head), *(Line(part, whole=True) for part in parts[1:])]
+
+
+def coverage(report: Report, *, is_verbose: bool, columns: int = 0) -> list[Line]:
+    """Return the line on coverage; [] without a space, or if all was looked at, unless verbose."""
+    seen = report.coverage
+    is_shown = seen is not None and (is_verbose or seen.missed)
+    return [Line(part) for part in _broken(covered(seen), columns)] if seen and is_shown else []
+
+
+def _broken(text: str, columns: int) -> list[str]:
+    """Return the text in lines of `columns` at most, but whole words; in one if that is 0."""
+    if not columns:
+        return [text]
+    return textwrap.wrap(text, columns, break_long_words=False, break_on_hyphens=False)
 
 
 def ending(report: Report, code: int | None) -> str:

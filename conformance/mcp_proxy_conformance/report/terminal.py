@@ -14,7 +14,7 @@ from mcp_proxy_conformance.report.failures import REPRODUCE, failures, names
 from mcp_proxy_conformance.report.phrases import again, counted
 from mcp_proxy_conformance.report.picture import picture
 from mcp_proxy_conformance.report.pins import pins
-from mcp_proxy_conformance.report.summary import VERDICTS, ending, last, summary
+from mcp_proxy_conformance.report.summary import VERDICTS, coverage, ending, last, summary
 from mcp_proxy_conformance.verdict.causes import repair
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver, stale
 from mcp_proxy_conformance.verdict.result import Result
@@ -157,7 +157,10 @@ def render(
     which lines are broken, 0 for none.
     """
     shown, is_verbose = _near(path), detail == "verbose"
-    end = last(report, shown, code, columns)
+    end = [
+        *coverage(report, is_verbose=is_verbose, columns=columns),
+        *last(report, shown, code, columns),
+    ]
     listed = failures(report, shown, columns)
     if detail != "quiet":
         seen = picture(report)

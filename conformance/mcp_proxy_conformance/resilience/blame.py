@@ -85,7 +85,7 @@ def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]
         return Clauses("T1.timeout", "T1.retried")
     if behaviour.do in CUTS:
         return Clauses("T2.cut", "T2.retried")
-    if behaviour.do in ("refused", "refused_at_first"):
+    if behaviour.do in ("refused", "refused_at_first", "refuses"):
         return Clauses("P2.refused")
     if behaviour.do == "malformed":
         known = (behaviour.connection or {}).get("transport", "stdio") in TRANSPORTS
@@ -225,8 +225,9 @@ def blamed(
     """
     allowed = walk(server, most, reads=reads)
     if attempts is None or not allowed.counted or server.script[0].do == "malformed":
+        script = server.script[-1:] if server.script[-1].do == "refuses" else server.script[:most]
         clauses = [_of_status(behaviour, server.timeout_s, reads, status)
-                   for behaviour in server.script[:most]]  # fmt: skip
+                   for behaviour in script]  # fmt: skip
         known = status in allowed.statuses or not all(clauses)
         if attempts is not None and attempts > most:
             known = known or _fits(server, attempts, status)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -27,34 +27,39 @@ from mcp_proxy_conformance.resilience.loads import (
     Loads,
 )
 from mcp_proxy_conformance.resilience.met import unasked
+from mcp_proxy_conformance.resilience.observed_rows import ObservedRows
+from mcp_proxy_conformance.resilience.scenarios import (
+    generated,
+    load_case,
+    played,
+    scenario_loads,
+    space,
+)
 from mcp_proxy_conformance.resilience.unanswered import ANSWERED, SEE
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed
+from mcp_proxy_conformance.run.space.space import Scenario
+from mcp_proxy_conformance.run.space.symptoms import coverage
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.state_folder import keep_log, remove
 from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open
+from mcp_proxy_conformance.verdict.coverage import Coverage
 from mcp_proxy_conformance.verdict.outcome import broke
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
-if TYPE_CHECKING:
-    from mcp_proxy_conformance.resilience.laws.generated_loads import GeneratedLoads
-    from mcp_proxy_conformance.run.laws.engine import Laws
-
 LOADS = World(servers=(), id="loads")
-GENERATED = World(servers=(), id="generated loads")
+SLOWER = 3.0
+"""The factor of timeouts in second loads: what a busy machine has made late does not fail again."""
 
 
 class LoadBench:
-    """Access of a resilience check to the loads of a run and to its laws."""
+    """Access of a resilience check to the loads of a run."""
 
-    def __init__(
-        self, loads: Loads, target: LoaderTarget, laws: Laws[LoadCase] | None = None
-    ) -> None:
-        """Keep the loads, the target and, for checks of laws only, the laws."""
+    def __init__(self, loads: Loads, target: LoaderTarget) -> None:
+        """Keep the loads and the target."""
         self._loads = loads
-        self._laws = laws
         self._target = target
 
     def load(self, case: LoadCase, *, beside: Sequence[LoadCase] = ()) -> Load:
@@ -68,15 +73,6 @@ class LoadBench:
             reason = load.untried or f"the loader did not answer the load; see {SEE}"
             raise Inconclusive(reason, cause="other_clause", needs=ANSWERED)
         return load
-
-    def law(self, name: str) -> Comparison:
-        """Try the law of this name on the generated loads; return a Comparison, not concluded.
-
-        Raises Inconclusive if the loader loads none of the generated servers, or no load
-        led to what the law is about.
-        """
-        assert self._laws is not None
-        return self._laws.compared(name)
 
     def judged(self, case: LoadCase) -> Comparison:
         """Compare a case's load with what the case allows; return the Comparison, not concluded.
@@ -140,15 +136,16 @@ class DrivenLoader(Subject):
         """
         self.target = target
         self.own_cases = [OwnCase(own, _world(own), own.needs) for own in target.cases]
+        self._scenarios = {} if target.cases else _scenarios_of(target)
+        played = [case for _, case in self._scenarios.values()]
+        self.scenarios = [OwnCase(own, _world(own), own.needs) for own in played]
         self.remarks, self.broken = target.remarks, target.broken
         self._out, self._scratch, self._confirm = out, scratch, confirm
         self._at_once = AT_ONCE
         self._cases: list[LoadCase] = []
-        self._is_partial = self._generates = False
+        self._is_partial = False
         self._loads: Loads | None = None
         self._again: Loads | None = None
-        self._generated: GeneratedLoads | None = None
-        self._laws: Laws[LoadCase] | None = None
 
     @property
     def loads(self) -> Loads:
@@ -159,41 +156,25 @@ class DrivenLoader(Subject):
             )
         return self._loads
 
-    @property
-    def generated(self) -> GeneratedLoads:
-        """The generated loads of this run, made at first use."""
-        if self._generated is None:
-            # hypothesis takes a third of a second to import, and only laws need it
-            from mcp_proxy_conformance.resilience.laws.generated_loads import GeneratedLoads  # noqa: PLC0415
-            from mcp_proxy_conformance.resilience.laws.law import Declared  # noqa: PLC0415
-
-            target = self.target
-            declared = Declared(reads=says(target).reads, tool_prefix=target.tool_prefix)
-            self._generated = GeneratedLoads(
-                self.loads, declared, examples=target.examples, seed=target.seed, out=self._out
-            )
-        return self._generated
-
-    @property
-    def laws(self) -> Laws[LoadCase]:
-        """The laws of this run, on its generated loads, made at first use."""
-        if self._laws is None:
-            from mcp_proxy_conformance.run.laws.engine import Laws  # noqa: PLC0415
-
-            self._laws = Laws(self.generated)
-        return self._laws
+    @cached_property
+    def rows(self) -> ObservedRows:
+        """The scenarios of this run, and what their loads showed."""
+        return ObservedRows(
+            scenarios=self._scenarios, loads=self.loads, again=lambda: self._second_loads,
+            says=says(self.target), out=self._out,
+        )  # fmt: skip
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
         """Note all cases that these places need; `probe` begins their loads.
 
-        Controls are loaded first unless `partial_run`; generated loads last, if a check of
-        laws is among them.
+        Controls are loaded first unless `partial_run`.
         """
         wanted = {place.name: None for place in self.applicable(places)}
-        cases = self.target.cases or load_cases()
+        scenarios = [case for _, case in self._scenarios.values()]
+        cases = self.target.cases or [*load_cases(), *scenarios]
         by_place = {_world(case).id: case for case in cases}
         self._cases = [by_place[name] for name in wanted if name in by_place]
-        self._is_partial, self._generates = partial_run, GENERATED.id in wanted
+        self._is_partial = partial_run
 
     def probe(self) -> Probed:
         """Start the loader with no servers to load, then stop it; begin all planned loads.
@@ -218,36 +199,33 @@ class DrivenLoader(Subject):
     def _begin(self) -> None:
         """Begin the planned loads: slowest first, or in order if the run is partial.
 
-        Control loads precede them unless it is partial; generated loads follow, if a check needs
-        them.
+        Control loads precede them unless it is partial.
         """
         in_order = self._is_partial
         if not in_order:
             self.loads.plan(CONTROL_LOADS)
         due = [load for case in self._cases for load in self._loads_of(case)]
         self.loads.plan(due, slowest_first=not in_order)
-        if self._generates:
-            self.loads.plan(self.generated.wanted(), slowest_first=not in_order)
 
     def open(self, place: Place) -> Any:
-        """Return a bench of the run's loads, with the laws only at the place of generated loads."""
-        laws = self.laws if place.name == GENERATED.id else None
-        return LoadBench(self.loads, self.target, laws)
+        """Return a bench of the run's loads."""
+        del place
+        return LoadBench(self.loads, self.target)
 
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
         """Call a check; if failures are to be confirmed, confirm one with second loads.
 
-        A law's breach was confirmed before it was reported, and a hang was tried twice: neither is
-        confirmed here.
+        A hang was tried twice, and is not confirmed here.
         """
+        del place
         ending = attempt(partial(check, bench))
-        if ending.verdict != "fail" or not self._confirm or place.name == GENERATED.id:
+        if ending.verdict != "fail" or not self._confirm:
             return ending
         if {finding.clauses for finding in ending.findings(())} == {("I4.bounded",)}:
             return ending  # a load that hung was tried twice
         self.loads.settle()
         self._confirm_ahead()
-        second = attempt(partial(check, LoadBench(self._second_loads, self.target, None)))
+        second = attempt(partial(check, LoadBench(self._second_loads, self.target)))
         return confirmed(ending, second, "the loader")
 
     def _confirm_ahead(self) -> None:
@@ -255,7 +233,7 @@ class DrivenLoader(Subject):
 
         Cases that have ended are not looked at again.
         """
-        bench = LoadBench(self.loads, self.target, None)
+        bench = LoadBench(self.loads, self.target)
         ended = {
             case.id: several
             for case in self._cases
@@ -280,15 +258,28 @@ class DrivenLoader(Subject):
     def _second_loads(self) -> Loads:
         """The pool of second loads, which confirm failures; created at first use."""
         if self._again is None:
-            self._again = Loads(self.target.loader, self._scratch / "again", learns=False)
+            folder = self._scratch / "again"
+            self._again = Loads(self.target.loader, folder, learns=False, slower=SLOWER)
         return self._again
 
     def rests(self, place: Place, ending: Ending, cited: Collection[str]) -> Rests:
-        """Return the ending; for a check of a law, with lines of evidence and on its trials."""
+        """Return the ending; that of a failed scenario with lines on its symptoms."""
         del cited
-        if place.name != GENERATED.id or self._laws is None:
+        known = self._by_place.get(place.name)
+        if known is None or ending.verdict != "fail" or not self._confirm:
             return Rests(ending=ending)
-        return Rests(ending=ending, lines=(*self._laws.evidence, *self._laws.basis))
+        return Rests(ending=ending, lines=tuple(self.rows.story(known, ending.findings(()))))
+
+    @cached_property
+    def _by_place(self) -> dict[str, LoadCase]:
+        return {_world(case).id: case for _, case in self._scenarios.values()}
+
+    def coverage(self) -> Coverage | None:
+        """Return what the scenarios of this run looked at; None without scenarios."""
+        if not self._scenarios:
+            return None
+        observed = [row for name in self._scenarios for row in self.rows.of(name)]
+        return coverage(space(), observed, self.target.capabilities, self.target.space)
 
     def close(self) -> None:
         """End every loader and the target's host; copy their logs beside the report.
@@ -302,6 +293,15 @@ class DrivenLoader(Subject):
         for log in sorted(self._scratch.rglob("loader.log")):
             keep_log(log, self._out / LOGS / log.parent.relative_to(self._scratch))
         remove(self._scratch)
+
+
+def _scenarios_of(target: LoaderTarget) -> dict[str, tuple[Scenario, LoadCase]]:
+    """Return the scenarios that a loader is given, with their loads, by id."""
+    reads = says(target).reads
+    known = played(target.capabilities, target.space)
+    if target.examples:
+        known += generated(target.examples, target.seed, target.capabilities, target.space)
+    return {each.id: (each, load_case(each, reads)) for each in known}
 
 
 def _concluded(bench: LoadBench, case: LoadCase) -> None:
@@ -331,8 +331,8 @@ def each_load(area: str) -> pytest.MarkDecorator:
 
     Each runs at a place of its own.
     """
-    cases = [case for case in load_cases() if case.area == area]
-    cells = [parameter(case, _world(case), case.needs) for case in cases]
+    shipped = (case for case in (*load_cases(), *scenario_loads()) if case.area == area)
+    cells = [parameter(case, _world(case), case.needs) for case in shipped]
     return pytest.mark.parametrize("case", cells)
 
 

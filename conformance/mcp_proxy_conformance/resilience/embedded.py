@@ -76,6 +76,7 @@ class EmbeddedLoader:
         max_attempts: int,
         base_backoff_s: float,
         deadline_s: float,
+        late_s: float = 0.0,
     ) -> Loaded:
         """Load these servers and wait for the answer, which is encoded and read as a program's is.
 
@@ -84,6 +85,7 @@ class EmbeddedLoader:
         raised without servers, BadAnswer if its answer has not the form of
         schemas/LOADER.md.
         """
+        del late_s  # a task of this process is ended at once
         self._load = self._load or self._changed.start()
         self._number += 1
         members = {"max_attempts": max_attempts, "base_backoff_s": base_backoff_s}

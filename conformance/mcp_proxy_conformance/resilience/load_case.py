@@ -11,6 +11,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.case_file import BadCase, own_cases, read_cases, shipped
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, catalogue
+from mcp_proxy_conformance.upstream.dialect import PLAIN, Dialect
 
 Status = Literal["available", "transient", "permanent", "denied"]
 """Outcome of the load of one server."""
@@ -22,7 +23,7 @@ Request = Literal["initialize", "notifications/initialized", "tools/list", "late
 ExchangeWord = Literal[
     "healthy", "stream", "set_cookie", "session", "slow", "status", "redirect", "silence", "reset",
     "close", "cut_json", "cut_sse", "html", "broken_json", "empty", "jsonrpc_error", "banner",
-    "guarded", "result",
+    "guarded", "result", "refuses", "exits",
 ]  # fmt: skip
 """Behaviour of a server in one attempt; schemas/load-case.schema.json explains the words."""
 
@@ -37,7 +38,7 @@ STDIO_WORDS: frozenset[str] = frozenset({"stdio_missing", "stdio_exits", "stdio_
 STDIO = "stdio"
 """The capability of loaders that start servers by a command; only they are given one."""
 LATER_PAGE: Literal["later page"] = "later page"
-HEALTHY_PATH, MISSING_PATH = "healthy path", "missing path"
+HEALTHY_PATH, MISSING_PATH, ITSELF = "healthy path", "missing path", "itself"
 """Targets of a redirect that are paths of the same server."""
 BASE_BACKOFF_S = 0.05
 """The pause before a second attempt, unless a case has another one."""
@@ -114,7 +115,12 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     page_size: int | None = None
     timeout_s: float = 2.0
     script: tuple[Behaviour, ...] = (Behaviour(do="healthy"),)
+    transport: Literal["http", "stdio"] = "http"
+    dialect: Dialect = PLAIN
+    odd_schemas: bool = False
     same_origin_as: str | None = None
+    same_url_as: str | None = None
+    authorization: str | None = None
     path: str | None = None
     query: str | None = None
     userinfo: str | None = None
@@ -177,7 +183,8 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One fixture: a load and its allowed outcomes, `again` for a second load of the same servers.
 
-    `heals`: every fault that can clear has cleared before the second load.
+    `heals`: every fault that can clear has cleared before that one; `loads`: how many there are
+    before it.
     """
 
     id: str
@@ -189,12 +196,16 @@ class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     then: dict[str, Expected]
     again: dict[str, Expected] | None = None
     heals: bool = False
+    loads: int = 1
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The capabilities that its servers need besides those of its clauses: ("stdio",) or ()."""
-        scripts = (server.script for server in self.given.servers)
-        return (STDIO,) if any(act.has_command for script in scripts for act in script) else ()
+        servers = self.given.servers
+        over_stdio = any(
+            own.transport == STDIO or any(act.has_command for act in own.script) for own in servers
+        )
+        return (STDIO,) if over_stdio else ()
 
     def servers(self) -> tuple[LoadServer, ...]:
         """Return the servers to load, between the two control servers if the case has these."""
@@ -288,6 +299,6 @@ def _faults_of(behaviour: Behaviour, length: int, ids: list[str]) -> Iterator[st
         yield f"{behaviour.do} takes no {', '.join(sorted(more))}; leave it out"
     if behaviour.is_of_connection and length > 1:
         yield f"{behaviour.do} must be alone in a script; take the others out"
-    if behaviour.to not in {None, HEALTHY_PATH, MISSING_PATH, *ids}:
-        paths = f"{HEALTHY_PATH!r}, {MISSING_PATH!r}"
+    if behaviour.to not in {None, HEALTHY_PATH, MISSING_PATH, ITSELF, *ids}:
+        paths = f"{HEALTHY_PATH!r}, {MISSING_PATH!r}, {ITSELF!r}"
         yield f"{behaviour.do} leads to {behaviour.to!r}; write {paths} or a server's id"

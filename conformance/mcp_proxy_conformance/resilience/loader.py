@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -58,7 +59,8 @@ _ANSWER = msgspec.json.Decoder(_Answer)  # built at import: two threads must not
 class Loaded:
     """One load: the answer, the line that it was read from, and its duration in seconds.
 
-    `hung`: it did not end within its deadline, so the program was ended. `broke`: why there is no
+    `hung`: it did not end within its deadline, so the program was ended; `late_s`: how many seconds
+    later it answered, if that was waited for. `broke`: why there is no
     answer although the load ended, such as an error or an exit; empty if there is one.
     """
 
@@ -66,6 +68,7 @@ class Loaded:
     line: bytes = b""
     seconds: float = 0.0
     hung: bool = False
+    late_s: float | None = None
     broke: str = ""
 
     @property
@@ -93,11 +96,13 @@ class Loader(Protocol):
         max_attempts: int,
         base_backoff_s: float,
         deadline_s: float,
+        late_s: float = 0.0,
     ) -> Loaded:
         """Load these servers, in the form of schemas/LOADER.md, and wait for the answer.
 
         The loader is asked to try each at most `max_attempts` times, with a first pause of
-        `base_backoff_s` seconds. The result is `hung` after `deadline_s` seconds, `broke`
+        `base_backoff_s` seconds. The result is `hung` after `deadline_s` seconds, even if it ends
+        within `late_s` more; `broke`
         if the loader fails. Raises AdapterError if it cannot load at all.
         """
 
@@ -169,6 +174,7 @@ class LoaderProgram:
         max_attempts: int,
         base_backoff_s: float,
         deadline_s: float,
+        late_s: float = 0.0,
     ) -> Loaded:
         """Load these servers and wait, at most `deadline_s` seconds, after which it is `hung`.
 
@@ -193,8 +199,12 @@ class LoaderProgram:
                 line = program.receive(deadline_s)
                 answer = self._read(line)
             except TimeoutError:
+                seconds, ended = time.monotonic() - began, None
+                with suppress(TimeoutError, ProgramEnded):
+                    program.receive(late_s)
+                    ended = time.monotonic() - began - seconds
                 self.stop(0.0)
-                return Loaded(seconds=time.monotonic() - began, hung=True)
+                return Loaded(seconds=seconds, hung=True, late_s=ended)
             except ProgramEnded as end:
                 error = self._break(f"it {end} before it answered the load")
                 return self._broken(servers, error, began)

@@ -80,10 +80,17 @@ def are_tools_of(
     `{server_id}` in the prefix stands for the id of their server.
     """
     names = [str(tool) for tool in tools]
-    before = re.compile(_pattern(prefix, server_id))
-    bare = [_without(before, name, listed) for name in names]
-    plain = [name if name in listed else _without(before, name, listed) for name in names]
+    bare = bare_names(server_id, names, listed, prefix)
+    plain = [name if name in listed else own for name, own in zip(names, bare, strict=True)]
     return sorted(listed) in (sorted(bare), sorted(plain))
+
+
+def bare_names(
+    server_id: str, tools: Iterable[object], listed: Sequence[str], prefix: str
+) -> list[str]:
+    """Return for each tool the listed name that follows the declared prefix in it; else its own."""
+    before = re.compile(_pattern(prefix, server_id))
+    return [_without(before, str(tool), listed) for tool in tools]
 
 
 def _without(before: re.Pattern[str], name: str, listed: Sequence[str]) -> str:
@@ -104,8 +111,8 @@ def _pattern(prefix: str, server_id: str) -> str:
     return "[^A-Za-z0-9]*".join(parts).join(re.escape(part) for part in prefix.split(SERVER_ID))
 
 
-EXAMPLES = 30
-"""The default number of generated loads."""
+EXAMPLES = 0
+"""The default number of scenarios that are generated beyond the covering set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +120,10 @@ class LoaderTarget(Target):
     """A loader as a target; `loader` makes one that keeps its log in a folder.
 
     Its declarations: the prefix of its tool names, in which `{server_id}` is the id of the tool's
-    server, and the texts in the body of a 403 that mean a timeout. Its options: how many loads are
-    generated, from which seed, and the only load cases to run, if any. `remarks` are sentences
-    about its declarations; `broken` is why its program cannot be used, if it broke at its hello.
+    server, and the texts in the body of a 403 that mean a timeout. Its options: how many scenarios
+    are generated, from which seed, the version of the space, and the only load cases to run, if
+    any. `remarks` are sentences about its declarations; `broken` is why its program cannot be used,
+    if it broke at its hello.
     """
 
     loader: Callable[[Path], Loader]
@@ -123,6 +131,7 @@ class LoaderTarget(Target):
     timeout_signatures: tuple[str, ...] = ()
     examples: int = EXAMPLES
     seed: int = 0
+    space: int | None = None
     cases: tuple[LoadCase, ...] = ()
     remarks: tuple[str, ...] = ()
     broken: str = ""

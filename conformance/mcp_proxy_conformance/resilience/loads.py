@@ -35,6 +35,8 @@ QUICK_S = 0.5
 they share."""
 PATIENCE = 3
 """The factor of a load's deadline over the longest that a correct loader may need (I4)."""
+LATE_END_S = 30.0
+"""Seconds for which one load of a run that hangs is waited for longer."""
 GRACE_S = 3.0
 """Seconds that a correct loader may need in addition to its waits."""
 LOOK_S, LATER_S = 0.01, 0.5
@@ -43,7 +45,10 @@ COUNT_S = 1.0
 """Seconds between two counts of the loads that have not ended."""
 GROWS = 4.0
 """The most by which a pause may grow over the one before."""
-PLAYED = ("server_id", "tools", "page_size", "timeout_s", "script", "same_origin_as")
+PLAYED = (
+    "server_id", "tools", "page_size", "timeout_s", "script", "same_origin_as", "transport",
+    "dialect", "odd_schemas", "same_url_as", "authorization",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,17 +95,21 @@ class Loads:
         confirm: bool = True,
         learns: bool = True,
         at_once: int = AT_ONCE,
+        slower: float = 1.0,
     ) -> None:
         """Start no load yet; `make(folder)` makes a loader that keeps its log there.
 
         `confirm`: whether a load that hangs is tried once more; `learns`: whether loads
-        that would not be answered are left out; `at_once`: the most loads at a time.
+        that would not be answered are left out; `at_once`: the most loads at a time; `slower`: the
+        factor of all timeouts, and of what outlasts them.
         """
         self._make = make
         self._folder = folder
         self._confirm = confirm
         self._stoppers = Stoppers()
         self._learns = learns
+        self._slower = slower
+        self._patience = [LATE_END_S]
         self._playing: dict[Loader, LoadCase] = {}
         self._given_up: set[Loader] = set()
         self._closed = threading.Event()
@@ -178,7 +187,7 @@ class Loads:
                 return Load(case=case, servers=FaultServers(()), loaded=Loaded(), attempts={},
                             unmet={}, untried=untried)  # fmt: skip
             try:
-                load = self._once(case)
+                load = self._once(case, self._patience.pop() if hung and self._patience else 0.0)
             except _GivenUp:
                 continue
             if load.is_answered and (again or not self._is_doubtful(load)):
@@ -226,8 +235,10 @@ class Loads:
                 self._given_up.add(loader)
                 loader.stop(0.0)
 
-    def _once(self, case: LoadCase) -> Load:
+    def _once(self, case: LoadCase, late_s: float = 0.0) -> Load:
         """Load a case with a loader from the pool, to which it returns afterwards.
+
+        One that hangs is waited for `late_s` longer, to tell whether it ends at all.
 
         Raises _GivenUp if `_give_up` ended it, AdapterError if it broke or the run is over.
         """
@@ -237,7 +248,7 @@ class Loads:
         try:
             with self._lock:
                 self._playing[loader] = case
-            load = _loaded(loader, case)
+            load = _loaded(loader, case, self._slower, late_s)
         except AdapterError as error:
             if loader in self._given_up:
                 raise _GivenUp from None
@@ -305,14 +316,14 @@ def is_alike(case: LoadCase) -> bool:
     return len(kinds) < 2 and "I1.isolated" not in case.clauses  # noqa: PLR2004
 
 
-def _loaded(loader: Loader, case: LoadCase) -> Load:
-    """Start the servers of a case and have the loader load them, twice if the case has `again`.
+def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Load:
+    """Start the servers of a case and have the loader load them, as often as the case says.
 
-    Between the loads servers that heal become healthy, if the case says so; there is no second
-    one without an answer. The servers' counts, and faults that this machine cannot play, are
-    kept.
+    Before the last of several loads servers that heal become healthy, if the case says so; there is
+    none after one without an answer. The servers' counts, and faults that this machine cannot play,
+    are kept.
     """
-    own = case.servers()
+    own = [_slowed(server, slower) for server in case.servers()]
     scripts = read_scripts([_script(server) for server in own])
     with FaultServers(scripts) as servers:
         unmet = {
@@ -322,22 +333,27 @@ def _loaded(loader: Loader, case: LoadCase) -> Load:
         wanted: dict[str, Any] = {
             "max_attempts": case.given.max_attempts,
             "base_backoff_s": case.given.base_backoff_s,
-            "deadline_s": PATIENCE * _longest(case),
+            "deadline_s": PATIENCE * _longest(case, slower),
         }
         with _opening(servers, own):
-            first = loader.load(handed, **wanted)
+            first = loader.load(handed, **wanted, late_s=late_s)
         attempts = {server.server_id: servers.attempts(server.server_id) for server in own}
         attempts |= {name: attempts[name] or 0 for name in closed_at_first(own)}
-        again = None
+        again, before = None, attempts
         if case.again is not None and first.is_answered:
+            for _ in range(case.loads - 1):
+                again = loader.load(handed, **wanted)
+            before = {name: servers.attempts(name) for name in attempts}
             for server in own:
                 if case.heals and server.heals:
                     servers.heal(server.server_id)
-            again = loader.load(handed, **wanted)
+                    before[server.server_id] = 0
+            if again is None or again.is_answered:
+                again = loader.load(handed, **wanted)
         later = {
-            name: (servers.attempts(name) or 0) - before
-            for name, before in attempts.items()
-            if before is not None
+            name: (servers.attempts(name) or 0) - number
+            for name, number in before.items()
+            if number is not None
         }
     return Load(
         case=case,
@@ -412,7 +428,16 @@ def _waits(case: LoadCase) -> float:
     return max(waits)
 
 
-def _longest(case: LoadCase) -> float:
+def _slowed(server: LoadServer, slower: float) -> LoadServer:
+    """Return the server with a timeout, and late answers, that are longer by that factor."""
+    script = tuple(
+        msgspec.structs.replace(step, seconds=step.seconds and step.seconds * slower)
+        for step in server.script
+    )
+    return msgspec.structs.replace(server, timeout_s=server.timeout_s * slower, script=script)
+
+
+def _longest(case: LoadCase, slower: float) -> float:
     """Return the seconds that a correct loader may need for a load at most.
 
     That is 3 s, pauses for each server that is not healthy, and the timeout for each attempt at
@@ -421,7 +446,8 @@ def _longest(case: LoadCase) -> float:
     tries = case.given.max_attempts
     pauses = sum(case.given.base_backoff_s * GROWS**before for before in range(tries - 1))
     servers = (*case.given.servers, CONTROL_DOWN)
-    waits = sum(server.timeout_s * tries for server in servers if any(map(may_wait, server.script)))
+    late = [server.timeout_s for server in servers if any(map(may_wait, server.script))]
+    waits = sum(late) * slower * tries
     return GRACE_S + pauses * sum(not is_healthy(server) for server in servers) + waits
 
 

@@ -14,7 +14,7 @@ MANY = 4
 """Kinds of one group that stop a loader count as all of it, and so many groups as all groups."""
 ANSWERS_AT_ONCE = frozenset({
     "healthy", "stream", "set_cookie", "session", "status", "redirect", "jsonrpc_error", "result",
-    "reset", "close", "refused", "refused_at_first", "malformed", "guarded",
+    "reset", "close", "refused", "refused_at_first", "malformed", "guarded", "refuses", "exits",
 })  # fmt: skip
 """Behaviours after which there is nothing to wait for, provided that the connection ends."""
 Kind = tuple[object, ...]
@@ -98,7 +98,7 @@ class Stoppers:
         for server in case.servers():
             for behaviour in reached(server, case.given.max_attempts):
                 kind = kind_of(behaviour)
-                if ends := self._ends_at(kind, alike="I4.bounded" not in case.clauses):
+                if ends := self._ends_at(kind, alike=case.clauses[:1] != ("I4.bounded",)):
                     return ends
         return ""
 

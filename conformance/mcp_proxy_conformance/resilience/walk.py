@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from mcp_proxy_conformance.resilience.load_case import (
     HEALTHY_PATH,
+    ITSELF,
     LATER_PAGE,
     MISSING_PATH,
     Behaviour,
@@ -109,7 +110,7 @@ def walk(
         before = frozenset(start + number for start, (_, number) in paths)
     signals = [signal_of(behaviour, server.timeout_s, reads) for behaviour in server.script]
     led_away = any(
-        behaviour.do == "redirect" and behaviour.to not in (HEALTHY_PATH, MISSING_PATH)
+        behaviour.do == "redirect" and behaviour.to not in (HEALTHY_PATH, MISSING_PATH, ITSELF)
         for behaviour in server.script
     )
     tools = server.tools if any(status == "available" for status, _ in ends) else ()
@@ -176,11 +177,12 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
             by_code = _by_code(behaviour.code or 0, behaviour.body or "", behaviour.on, signatures)
             return by_code if behaviour.by is None else Signal(classes=by_code.classes | TRANSIENT)
         case "redirect":
-            works = frozenset[Status]() if behaviour.to == MISSING_PATH else AVAILABLE
+            leads = behaviour.to not in (MISSING_PATH, ITSELF)
+            works = AVAILABLE if leads else frozenset[Status]()
             return Signal(classes=FAILED | works, counted=False)
         case "jsonrpc_error" | "result" if behaviour.code in (METHOD_NOT_FOUND, None):
             return Signal(classes=FAILED | AVAILABLE)  # may be taken for a server without tools
-        case "refused" | "refused_at_first" | "unresolvable":
+        case "refused" | "refused_at_first" | "refuses" | "unresolvable":
             return Signal(classes=PERMANENT, counted=False)
         case "backlog":
             return Signal(classes=TRANSIENT | PERMANENT, counted=False)

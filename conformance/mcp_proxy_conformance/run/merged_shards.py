@@ -18,6 +18,7 @@ from mcp_proxy_conformance.report.phrases import began
 from mcp_proxy_conformance.report.reader import BadReport
 from mcp_proxy_conformance.run.parallel.shares import CheckResults, PartEnd, Share, gather
 from mcp_proxy_conformance.verdict.cited import CitedMessage, CitedStage
+from mcp_proxy_conformance.verdict.coverage import merged as merged_coverage
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts, beyond
 from mcp_proxy_conformance.verdict.result import Result
@@ -37,6 +38,9 @@ ALIKE: Mapping[str, Callable[[Report, Part], Any]] = {
     "target files": lambda report, _: report.target.file,
     "declared capabilities": lambda report, _: report.target.capabilities,
     "declared differences": lambda report, _: report.target.declared,
+    "spaces": lambda report, _: (
+        report.coverage and (report.coverage.space, report.coverage.version)
+    ),
     "numbers of parts": lambda _, part: part.of,
     "checks": lambda _, part: part.order,
     "deviations": lambda report, _: [each.id for each in report.waivers],
@@ -61,7 +65,9 @@ def merged(reports: Mapping[str, Report]) -> Report:
     except (UnknownProfile, msgspec.ValidationError) as error:
         raise BadReport(f"the parts cannot be merged: {error}") from None
     state.missing = _missing([each.number for _, each in ordered], part.of)
-    whole = report_of(replace(record, stages=tuple(state.stages)))
+    covered = [report.coverage for report, _ in ordered if report.coverage is not None]
+    coverage = merged_coverage(covered) if covered else None
+    whole = report_of(replace(record, stages=tuple(state.stages), coverage=coverage))
     timing = whole.timing | {"seconds": max(seconds), "parts": seconds}
     return msgspec.structs.replace(whole, timing=timing)
 

@@ -60,12 +60,13 @@ class RunRequest:
     `subject`: the implementation under test; `file` is the target file that it was read from.
     `profile`: None is the profile for targets of this kind. `shard`: a part, such as 1/3. `case`:
     the file of the only cases to run. `examples`, `seed`: how many worlds or loads are generated
-    (None: by the target's speed), and the seed of the generator. `soak_s`: seconds after which
-    stages are observed again. `baseline`: the folder of a recording to compare bytes with.
-    `within_s`: seconds that the run may take; None is no limit. `confirm`: failures are confirmed
-    before they count. `keep`: the targets' scratch folders are kept. `trial`: the selftest tries
-    the checks; a silent target does not end the run. `command`: the halves of the command line,
-    between which `--check NAME` is inserted; empty if there was none.
+    (None: by the target's speed), and the seed of the generator. `space`: the version of the space
+    of scenarios, None is the newest. `soak_s`: seconds after which stages are observed again.
+    `baseline`: the folder of a recording to compare bytes with. `within_s`: seconds that the run
+    may take; None is no limit. `confirm`: failures are confirmed before they count. `keep`: the
+    targets' scratch folders are kept. `trial`: the selftest tries the checks; a silent target does
+    not end the run. `command`: the halves of the command line, between which `--check NAME` is
+    inserted; empty if there was none.
     """
 
     subject: Judged
@@ -77,6 +78,7 @@ class RunRequest:
     case: Path | None = None
     examples: int | None = None
     seed: int = 0
+    space: int | None = None
     soak_s: float = 0.0
     baseline: Path | None = None
     deviations: tuple[Deviation, ...] = ()
@@ -129,6 +131,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--case", help="only the cases in this file")
     group.addoption("--examples", type=int, help="number of loads or worlds to generate")
     group.addoption("--seed", type=int, default=0, help="seed of the generated loads or worlds")
+    group.addoption("--space", type=int, help="version of the space of scenarios")
     group.addoption("--deviations", help="the file of known failures")
     group.addoption("--keep", action="store_true", help="keep the targets' scratch folders")
     group.addoption(
@@ -183,6 +186,7 @@ def request_of(config: pytest.Config) -> RunRequest | None:
         case=_path(option("--case")),
         examples=option("--examples"),
         seed=option("--seed"),
+        space=option("--space"),
         soak_s=option("--soak"),
         baseline=_path(option("--baseline")),
         deviations=read_named(_path(option("--deviations"))),

@@ -307,6 +307,7 @@ class RunSession:
             green=subject.green,
             unsettled=subject.unsettled,
             requests=subject.requests,
+            coverage=subject.coverage(),
             seconds=seconds,
             date=(datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="seconds"),
             command=self.request.command,

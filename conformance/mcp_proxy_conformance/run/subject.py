@@ -13,6 +13,7 @@ from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.targets.target import Target
 from mcp_proxy_conformance.verdict.cited import CitedMessage, CitedStage
+from mcp_proxy_conformance.verdict.coverage import Coverage
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.outcome import GREEN, Outcome
 from mcp_proxy_conformance.verdict.record import beyond, not_declared
@@ -53,6 +54,8 @@ class Subject:
     server: ServerInfo = ServerInfo()
     """The name and version that the target gives of itself, once known."""
     own_cases: Sequence[OwnCase] = ()
+    scenarios: Sequence[OwnCase] = ()
+    """The scenarios that are played with this target, in place of the committed ones."""
     remarks: Sequence[str] = ()
     """Sentences about what is judged, for the user to read before the first check."""
     broken = ""
@@ -169,6 +172,10 @@ class Subject:
     @property
     def requests(self) -> int | None:
         """The number of requests sent; None if it is not counted."""
+        return None
+
+    def coverage(self) -> Coverage | None:
+        """Return what was looked at of the space that its scenarios play; here there is none."""
         return None
 
     def finish(self) -> None:

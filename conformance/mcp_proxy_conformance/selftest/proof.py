@@ -10,6 +10,7 @@ from pathlib import Path
 from mcp_proxy_conformance.catalogue.specification import Specification, specifications
 from mcp_proxy_conformance.selftest.control import Control
 from mcp_proxy_conformance.selftest.matrix import Trial
+from mcp_proxy_conformance.selftest.triggered import TriggeredMutants
 from mcp_proxy_conformance.targets.target import Target
 
 
@@ -23,15 +24,17 @@ class Proof:
     """The trials by which the checks of a specification are proven.
 
     `mutants` and `variants` have trials of each, `controls` are targets known beforehand.
-    `unchanged` makes the reference, for checks that share targets, so that their order may matter.
-    `through` puts a server that changes nothing in front of a user's target, if mutants can be put
-    there. `prepared` is told the trials that will run, and a folder for what they
-    need. `warm` does what trials do at first use, before processes are forked.
+    `triggered` are mutants that show only at values of its space. `unchanged` makes the reference,
+    for checks that share targets, so that their order may matter. `through` puts a server that
+    changes nothing in front of a user's target, if mutants can be put there. `prepared` is told the
+    trials that will run, and a folder for what they need. `warm` does what trials do at first use,
+    before processes are forked.
     """
 
     mutants: Sequence[Trial] = ()
     variants: Sequence[Trial] = ()
     controls: Sequence[Control] = ()
+    triggered: TriggeredMutants | None = None
     unchanged: Callable[[], Target] | None = None
     through: Callable[[Target], Target] | None = None
     prepared: Callable[[Sequence[Trial], Path], list[Trial]] = _as_they_are

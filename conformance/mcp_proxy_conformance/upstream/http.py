@@ -119,12 +119,16 @@ async def _read_chunks(reader: asyncio.StreamReader, body: _RequestBody) -> None
         pass  # a trailer
 
 
-def render_response(status: int, body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
-    """Return the bytes of a response: status line, `headers`, Content-Length, body."""
+def render_head(status: int, headers: tuple[tuple[str, str], ...]) -> bytes:
+    """Return the status line and `headers` of a response, with the empty line after them."""
     lines = [f"HTTP/1.1 {status} {responses.get(status, '')}"]
     lines += [f"{name}: {value}" for name, value in headers]
-    lines += [f"Content-Length: {len(body)}", "", ""]
-    return "\r\n".join(lines).encode("latin-1") + body
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+
+def render_response(status: int, body: bytes, headers: tuple[tuple[str, str], ...]) -> bytes:
+    """Return the bytes of a response: status line, `headers`, Content-Length, body."""
+    return render_head(status, (*headers, ("Content-Length", str(len(body))))) + body
 
 
 BACKLOG = 256
@@ -170,14 +174,31 @@ class Listener:
 
     async def close(self) -> None:
         """Stop listening, cancel the task of every connection, and wait until all have ended."""
-        if self._socket is not None:
-            asyncio.get_running_loop().remove_reader(self._socket)
-            self._socket.close()
-            self._socket = None
+        self._stop()
         live = [*self._live]
         for task in live:
             task.cancel()
         await asyncio.gather(*live, return_exceptions=True)
+
+    def refuse(self) -> socket.socket:
+        """Stop listening and end all other connections; return a socket that holds the port.
+
+        The listening socket must have SO_REUSEADDR, on account of connections that it accepted.
+        """
+        assert self._socket is not None
+        address, held = self._socket.getsockname(), socket.socket()
+        self._stop()
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(address)
+        for task in {*self._live} - {asyncio.current_task()}:
+            task.cancel()
+        return held
+
+    def _stop(self) -> None:
+        if self._socket is not None:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
 
     def _accept(self, listening: socket.socket) -> None:
         """Accept one connection, if it is still there, and begin a task that serves it."""

@@ -60,14 +60,21 @@ class Script:
     """Answers JSON-RPC messages from a server's tools; keeps no state of connections."""
 
     def __init__(
-        self, state: ServerState, eras: Eras, *, list_changed: bool, logging: bool = False
+        self,
+        state: ServerState,
+        eras: Eras,
+        *,
+        list_changed: bool,
+        logging: bool = False,
+        instructions: str = "",
     ) -> None:
         """Answer by the tools of `state`, in the revisions of `eras`.
 
         `list_changed` and `logging` are whether notifications of changed tools, and logging, are
-        declared.
+        declared; `instructions` are left out if empty.
         """
         self._state = state
+        self._instructions = {"instructions": instructions} if instructions else {}
         self._eras = eras
         self._capabilities: dict[str, Any] = {
             "tools": {"listChanged": True} if list_changed else {}
@@ -128,6 +135,8 @@ class Script:
                 return self._initialized(params)
             case "ping" if not stateless:
                 return b""
+            case "logging/setLevel" if not stateless and "logging" in self._capabilities:
+                return b""
             case "server/discover" if stateless:
                 versions = {"supportedVersions": self._versions(), **self._identity()}
                 return lead + dumps(versions)[1:-1] + tail
@@ -170,9 +179,9 @@ class Script:
         return b'"content":[{"type":"text","text":' + dumps(f"ok {name}") + b"}]"
 
     def _identity(self) -> dict[str, Any]:
-        """Return the members `capabilities` and `serverInfo`."""
+        """Return the members `capabilities`, `serverInfo` and, if there are any, `instructions`."""
         info = {"name": self._state.name, "version": "1"}
-        return {"capabilities": self._capabilities, "serverInfo": info}
+        return {"capabilities": self._capabilities, "serverInfo": info, **self._instructions}
 
     def _versions(self) -> list[str]:
         """Return the protocol revisions that this server supports."""

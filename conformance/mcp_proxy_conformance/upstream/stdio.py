@@ -21,22 +21,28 @@ def _carry_in(sock: socket.socket) -> None:
         pass  # the suite hung up: the other direction sees it too
 
 
-def _carry_out(sock: socket.socket) -> None:
-    """Copy bytes from the suite to standard output until it hangs up; errors end it."""
+def _carry_out(sock: socket.socket) -> int:
+    """Copy bytes from the suite to standard output until it hangs up; return the exit code.
+
+    It is 1 if the suite resets the connection.
+    """
     try:
         while chunk := sock.recv(CHUNK):
             left = memoryview(chunk)
             while left:
                 left = left[os.write(1, left) :]
+    except ConnectionResetError:
+        return 1
     except OSError:
         pass  # either side hung up
+    return 0
 
 
 def main(arguments: list[str]) -> int:
     """Copy between standard streams and HOST:PORT until the suite hangs up; return 0.
 
-    With `--environment`, the suite is sent the program's environment first. 2 for a wrong command
-    line, 3 if the suite does not answer; standard error says which.
+    With `--environment`, the suite is sent the program's environment first. 1 if the suite resets
+    the connection, 2 for a wrong command line, 3 if it does not answer; standard error says which.
     """
     tells = arguments[2:] == [TELLS]
     if arguments[:1] != ["--connect"] or ":" not in arguments[-1 - tells]:
@@ -54,8 +60,7 @@ def main(arguments: list[str]) -> int:
         sock.sendall(own.encode("utf-8", "surrogateescape"))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     threading.Thread(target=_carry_in, args=(sock,), daemon=True).start()
-    _carry_out(sock)
-    return 0
+    return _carry_out(sock)
 
 
 if __name__ == "__main__":

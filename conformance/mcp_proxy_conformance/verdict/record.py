@@ -10,6 +10,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import Profile, catalogue
 from mcp_proxy_conformance.verdict.cited import CitedMessage, CitedStage
+from mcp_proxy_conformance.verdict.coverage import Coverage
 from mcp_proxy_conformance.verdict.deviations.deviation import Deviation
 from mcp_proxy_conformance.verdict.outcome import GREEN, Outcome
 from mcp_proxy_conformance.verdict.result import NotApplicable, Result
@@ -96,6 +97,7 @@ class RunRecord:
     `beyond`: clauses that are not judged, whatever cites them; `credentials`: headers that grant
     access to the target, besides those of the stages; `unsettled`: why a run that leaves clauses
     open is incomplete, empty if their names say it; `requests`: the number sent, if counted;
+    `coverage`: of the space that its scenarios play, if there is one;
     `date`: when it began, in ISO 8601 and UTC; `command`: the halves of the
     command line, between which `--check NAME` is inserted.
     """
@@ -110,6 +112,7 @@ class RunRecord:
     green: Outcome = GREEN
     unsettled: str = ""
     requests: int | None = None
+    coverage: Coverage | None = None
     seconds: float = 0.0
     date: str = ""
     command: tuple[str, str] = ("", "")

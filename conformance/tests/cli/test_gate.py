@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import needs
 import pytest
 from action_runner import parsed
 from click.testing import CliRunner, Result
-from hand_written_reports import BAD, HOSTILE, ONE, report, result, typed
+from hand_written_reports import BAD, CLEAN, HOSTILE, ONE, coverage, report, result, typed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.cli.gate import HELP, PREFIX
 from mcp_proxy_conformance.cli.gate_inputs import BadInput, Inputs, run_words, with_out
 from mcp_proxy_conformance.cli.gate_job import SUMMARY_MOST, Job, as_outputs, summary_of
+from mcp_proxy_conformance.cli.run import run
 
 QUICK = "--profile robustness"
 
@@ -41,8 +43,10 @@ QUICK = "--profile robustness"
             ["endpoint", "--url=u", "--header=A: 1", "--header=B: 2"],
         ),
         (
-            Inputs(target="reference", fail_on="violated", baseline="b", deviations="-d"),
-            ["reference", "--deviations=-d", "--baseline=b", "--fail-on=violated"],
+            Inputs(
+                target="reference", fail_on="violated", baseline="b", deviations="-d", space="2"
+            ),
+            ["reference", "--deviations=-d", "--baseline=b", "--fail-on=violated", "--space=2"],
         ),
         (
             Inputs(options="--seed 7 --profile 'x y'", profile="discovery", command="a"),
@@ -179,6 +183,35 @@ def test_an_empty_variable_is_no_input(tmp_path: Path) -> None:
     written = {path.name for path in tmp_path.iterdir() if path.is_file()}
     assert (done.exit_code, json.loads((tmp_path / "report.json").read_bytes())["exit"]) == (0, 0)
     assert written >= {"junit.xml", "report.html", "report.json", "report.md", "report.sarif"}
+
+
+@pytest.mark.parametrize(
+    ("options", "members", "end"),
+    [
+        ("", {}, (4, "incomplete")),
+        ("--fail-on incomplete --fail-on=violated", {}, (0, "incomplete")),
+        ("", {"complete": False, "headline": "partial"}, (0, "partial")),
+        ("", {"coverage": None}, (0, "conformant")),
+    ],
+)
+def test_a_gate_wants_all_pairs_looked_at(
+    options: str, members: dict[str, object], end: tuple[int, str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """`gate` ends as after an incomplete run if a complete one left out pairs of its space."""
+    found = json.dumps(CLEAN | {"coverage": coverage("the time was over")} | members)
+
+    def ran(*_: object, **__: object) -> None:
+        (tmp_path / "report.json").write_text(found, encoding="utf-8")
+        sys.exit(0)
+
+    monkeypatch.setattr(run, "main", ran)
+
+    done = gated(tmp_path, TARGET="reference", OPTIONS=options)
+
+    written = json.loads((tmp_path / "report.json").read_bytes())
+    assert (done.exit_code, written["headline"]) == end
+    assert ("5 pairs" in done.output) == ("incomplete" in end)
 
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:

@@ -13,7 +13,17 @@ import msgspec
 import needs
 import pytest
 from click.testing import CliRunner, Result
-from hand_written_reports import CLEAN, HOSTILE, ONE, REPORTS, clause, report, result, typed
+from hand_written_reports import (
+    CLEAN,
+    HOSTILE,
+    ONE,
+    REPORTS,
+    clause,
+    coverage,
+    report,
+    result,
+    typed,
+)
 
 from mcp_proxy_conformance.catalogue.requirement import Floor
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
@@ -30,6 +40,7 @@ from mcp_proxy_conformance.report.document import (
 )
 from mcp_proxy_conformance.verdict import result as verdict
 from mcp_proxy_conformance.verdict.cited import CitedLocks
+from mcp_proxy_conformance.verdict.coverage import Coverage, Uncovered
 from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding
 
@@ -105,6 +116,8 @@ OBJECTS: dict[str, type[msgspec.Struct]] = {
     "stages/items/armed": CitedLocks,
     "messages/additionalProperties": ReportedMessage,
     "waivers/items": Waiver,
+    "coverage": Coverage,
+    "coverage/uncovered/items": Uncovered,
     "shard": Part,
 }
 """The types of a report by their places in its schema."""
@@ -136,7 +149,8 @@ def test_the_schema_describes_what_the_renderers_take(place: str) -> None:
         (b'{"format":"\\ud800"}', "is not JSON"),
         (b"[]", "does not have the format"),
         (b'{"format":"other/1"}', "does not have the format"),
-        (b'{"format":"mcp-proxy-conformance-report/2"}', "is not a valid report"),
+        (b'{"format":"mcp-proxy-conformance-report/2"}', "report/3; create it again with `run`"),
+        (b'{"format":"mcp-proxy-conformance-report/3"}', "is not a valid report"),
         (json.dumps(ONE | {"messages": {}}).encode(), "cites the message 'crowd/1'"),
         (json.dumps(ONE | {"messages": {HOSTILE: 1}}).encode(), "is not a valid report"),
         (json.dumps(ONE | {"exit": 1.0}).encode(), "is not a valid report: Expected `int`"),
@@ -182,6 +196,20 @@ def test_a_clause_of_another_version_is_still_rendered() -> None:
     texts = [tell_again(typed(report(stranger))) for tell_again in FORMATS.values()]
 
     assert all(texts)
+
+
+@pytest.mark.parametrize(
+    ("form", "parts"),
+    [
+        ("html", ["4,310 of 4,322 pairs (99 %)", "4 masked by a failure: &lt;slow&gt;", "=4\n"]),
+        ("markdown", ["4,310 of 4,322 pairs (99 %): 4 masked by a failure, 3 out of reach here"]),
+    ],
+)
+def test_the_coverage_of_a_space_is_told(form: str, parts: list[str]) -> None:
+    """A page has the reasons why pairs were not looked at, and Markdown the numbers of them."""
+    text = FORMATS[form](typed(CLEAN | {"coverage": coverage("<slow>")}))
+
+    assert [part for part in parts if part not in text] == []
 
 
 @pytest.mark.parametrize("form", sorted({*FORMATS} - {"github"}))

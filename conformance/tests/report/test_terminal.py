@@ -62,11 +62,11 @@ def test_the_whole_profile_is_run_without_the_case() -> None:
 
 @needs.discovery
 @pytest.mark.parametrize("detail", ["quiet", "verbose"])
-@pytest.mark.parametrize("name", ["none", "forty", "open", "timed"])
+@pytest.mark.parametrize("name", ["none", "forty", "open", "timed", "uncovered"])
 def test_less_and_more_of_a_report_is_as_pinned(
     name: str, detail: Detail, snapshot: SnapshotAssertion
 ) -> None:
-    """The output of four endings with --quiet, and with --verbose, is the text in the snapshot."""
+    """The output of some endings with --quiet, and with --verbose, is the text in the snapshot."""
     assert text(ENDINGS[name], detail) == snapshot
 
 

@@ -19,41 +19,43 @@ from mcp_proxy_conformance.resilience.blame import (
     blamed,
     is_open,
 )
-from mcp_proxy_conformance.resilience.laws.generated_loads import generated
-from mcp_proxy_conformance.resilience.laws.worlds import WORDS, a_load
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadServer
+from mcp_proxy_conformance.resilience.loader_description import OF_LOADERS
+from mcp_proxy_conformance.resilience.scenarios import (
+    WORDS,
+    generated,
+    load_case,
+    played,
+    scenarios,
+)
 from mcp_proxy_conformance.resilience.walk import Reads, walk
 
 Json = dict[str, Any]
+CAN = frozenset(OF_LOADERS)
 
 
-def test_another_seed_is_another_list_of_loads() -> None:
-    """`generated` yields the same loads for a seed, others for another after the first two."""
-    ids = [[case.id for case in generated(10, seed, Reads())] for seed in (0, 0, 1)]
+def test_another_seed_is_another_list_of_scenarios() -> None:
+    """`generated` yields the same scenarios for a seed, others for another."""
+    ids = [[each.id for each in generated(5, seed, CAN, None)] for seed in (0, 0, 1)]
 
     assert ids[0] == ids[1] != ids[2]
-    assert ids[0][:2] == ids[2][:2]
 
 
 def test_a_loader_without_stdio_is_given_no_command() -> None:
-    """Of 300 loads generated for a loader without stdio none has a command, else some have.
-
-    A refused port takes its place.
-    """
-    over_stdio = [case.id for case in generated(300, 3, Reads()) if case.needs]
-    refused = a_load([(Behaviour(do="stdio_exits"),)], 2, Reads(stdio=False))
+    """No scenario of a loader without stdio has a command; some of one with it have."""
+    over_stdio = [each.id for each in played(CAN) if load_case(each, Reads()).needs]
+    without = played(CAN - {"stdio"})
 
     assert over_stdio
-    assert [case.id for case in generated(300, 3, Reads(stdio=False)) if case.needs] == []
-    assert refused == a_load([(Behaviour(do="refused"),)], 2, Reads())
+    assert [each.id for each in without if load_case(each, Reads(stdio=False)).needs] == []
 
 
 def test_what_the_walk_forbids_is_blamed_and_nothing_else_is() -> None:
-    """In 300 generated loads, an allowed end, (status, attempts), is never blamed.
+    """In every scenario, an allowed end, (status, attempts), is never blamed.
 
     An end that is not allowed is blamed where the source names the class of every failure.
     """
-    for case in generated(300, 3, Reads()):
+    for case in [load_case(each, Reads()) for each in scenarios()]:
         most = min(case.given.max_attempts, 2)
         for server in case.given.servers:
             firm = not any(
@@ -224,17 +226,6 @@ def test_hundreds_of_servers_are_loaded_in_bounded_time_and_space() -> None:
     figures = json.loads(done.stdout)
     assert (done.returncode, figures["servers"], figures["wrong"]) == (0, 200, {})
     assert set(figures["statuses"]) == set(WORDS)
-
-
-def test_at_most_two_servers_of_a_load_are_waited_for() -> None:
-    """Of eight silent servers in a generated load, all but the first two are made healthy."""
-    silent = [script("silence")] * 8
-
-    case = a_load(silent, 4, Reads())
-
-    assert [server.script[0].do for server in case.given.servers] == ["silence"] * 2 + [
-        "healthy"
-    ] * 6
 
 
 @pytest.mark.parametrize(

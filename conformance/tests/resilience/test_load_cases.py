@@ -23,6 +23,7 @@ from mcp_proxy_conformance.resilience.load_case import (
     read,
 )
 from mcp_proxy_conformance.resilience.load_rules import comparable
+from mcp_proxy_conformance.resilience.scenarios import scenario_loads
 from mcp_proxy_conformance.resilience.walk import walk
 
 CASES = load_cases()
@@ -63,7 +64,7 @@ def test_every_word_is_used_and_described() -> None:
     described = {word for variant in words for word in variant.get("enum", [variant.get("const")])}
     used = {
         behaviour.do
-        for case in CASES
+        for case in (*CASES, *scenario_loads())
         for server in case.given.servers
         for behaviour in server.script
     }

@@ -14,11 +14,9 @@ from msgspec.structs import replace
 from mcp_proxy_conformance.resilience import loads as loads_module
 from mcp_proxy_conformance.resilience.driven_loader import LoadBench
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
-from mcp_proxy_conformance.resilience.laws.law import LAWS, Declared
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loader_target import loader_target
 from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, WELL, Loads
-from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_reference.load import loaded
@@ -127,21 +125,13 @@ def test_a_load_that_is_not_answered_breaks_one_clause(
 
 @pytest.mark.parametrize("throws", [False, True])
 def test_a_second_load_that_is_not_answered_shows_no_clause_to_hold(
-    judged: Callable[[Stopped, LoadCase], Comparison], host: LoaderHost, tmp_path: Path,
-    *, throws: bool,
-) -> None:  # fmt: skip
-    """If only the second load hangs or throws, I5.clears is open, and I4.bounded not observed.
-
-    A second load that hangs breaks I4.bounded.
-    """
+    judged: Callable[[Stopped, LoadCase], Comparison], *, throws: bool
+) -> None:
+    """If only the second load hangs or throws, I5.clears is open; a hang breaks I4.bounded."""
     comparison = judged(Stopped(denied, throws=throws), LOST)
-    loads = Loads(lambda _: EmbeddedLoader(Stopped(denied, throws=throws), host), tmp_path)
-    by_law = LAWS["ends"].judge(LOST, [loads.of(LOST)], Declared(reads=Reads()))
-    loads.close()
 
     assert comparison.broken == (() if throws else ("I4.bounded",))
     assert "I5.clears" in {name for left in comparison.open for name in left.clauses}
-    assert (by_law.looked, by_law.observed["I4.bounded"]) == (1, 0)
 
 
 def test_a_loader_that_throws_at_healthy_servers_ends_the_run(

@@ -12,7 +12,7 @@ import execnet
 import needs
 import pytest
 from click.testing import CliRunner
-from hand_written_reports import CLEAN, ONE
+from hand_written_reports import CLEAN, ONE, coverage
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -213,6 +213,7 @@ def merge(tmp_path: Path, *documents: dict[str, Any]) -> tuple[int, str]:
         (SECOND | {"suite": PART["suite"] | {"version": "9"}}, "different suite versions"),
         (SECOND | {"target": PART["target"] | {"kind": "mcpproxy"}}, "different kinds of target"),
         (SECOND | {"profile": PART["profile"] | {"name": "robustness@1"}}, "different profiles"),
+        (SECOND | {"coverage": coverage("late")}, "different spaces"),
         ({}, "does not have the format"),
     ],
 )

@@ -184,6 +184,56 @@ def test_two_servers_share_an_origin_and_nothing_else() -> None:
     assert (servers.attempts("host"), servers.attempts("guest")) == (1, 1)
 
 
+def test_two_servers_share_a_url_and_are_known_by_their_authorization() -> None:
+    """A request belongs to the server whose authorization it has, or else to the URL's own one."""
+    scripts = [
+        {"server_id": "own", "script": [UNAVAILABLE]},
+        {"server_id": "guest", "script": [HEALTHY], "same_url_as": "own", "authorization": "B x"},
+    ]
+    with FaultServers(read_scripts(scripts)) as servers:
+        guest, own = servers.connection("guest"), servers.connection("own")
+        codes = [attempt(own["url"], "initialize", **each["headers"]) for each in (guest, own, own)]
+
+    assert (guest["url"], guest["headers"]) == (own["url"], {"Authorization": "B x"})
+    assert codes == [[200], [503], [503]]
+    assert (servers.attempts("guest"), servers.requests("own")) == (1, 2)
+
+
+def test_a_redirect_to_itself_never_ends() -> None:
+    """A redirect to `itself` has the URL that was requested, again and again."""
+    with serving({"do": "redirect", "to": "itself"}) as servers:
+        url = servers.url("a")
+        places = [ask(url, "initialize")[1]["Location"] for _ in range(3)]
+
+    assert places == [url] * 3
+
+
+def test_a_port_refuses_once_an_attempt_has_failed() -> None:
+    """After the 503 of the first attempt the port refuses connections, until it is healed."""
+    with serving(UNAVAILABLE, {"do": "refuses"}) as servers:
+        url = servers.url("a")
+        first = attempt(url, "initialize")
+        for _ in range(2):
+            with pytest.raises(ConnectionRefusedError):
+                ask(url, "initialize")
+        counted = servers.attempts("a"), servers.requests("a")
+        servers.heal("a")
+        healed = attempt(url, *HANDSHAKE)
+
+    assert (first, counted, healed) == ([503], (None, 1), [200, 202, 200])
+
+
+def test_a_server_insists_on_its_session() -> None:
+    """With `insists`, a request without a session id gets 400; with one, it is answered."""
+    script = {"server_id": "a", "script": [HEALTHY], "dialect": {"session": "insists"}}
+    with FaultServers(read_scripts([script])) as servers:
+        url = servers.url("a")
+        session = {"Mcp-Session-Id": ask(url, "initialize")[1]["Mcp-Session-Id"]}
+        codes = [ask(url, "tools/list", headers)[0] for headers in ({}, session, STATELESS)]
+
+    assert codes == [400, 200, 200]
+
+
 def test_what_one_server_hands_out_is_seen_where_it_comes_back() -> None:
     """A log has the cookie, session id and Authorization of a request, whoever handed them out.
 
@@ -256,6 +306,12 @@ def test_a_log_keeps_the_first_entries_and_counts_the_rest(
                 {"server_id": "b", "script": [{"do": "refused"}]},
             ],
             "make both speak HTTP",
+        ),
+        ([{"script": [UNAVAILABLE], "transport": "stdio"}], "status has no meaning"),
+        ([{"script": [HEALTHY, {"do": "refuses"}]}], "refuses after no failure"),
+        (
+            [{"script": [HEALTHY], "same_url_as": "b"}, {"server_id": "b", "script": [HEALTHY]}],
+            "give it an authorization",
         ),
     ],
 )

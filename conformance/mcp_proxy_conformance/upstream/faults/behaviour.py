@@ -18,6 +18,9 @@ HEALTHY_PATH = "healthy path"
 """The target of a `Redirect` that answers well and is not another server."""
 MISSING_PATH = "missing path"
 """The target of a `Redirect` at which there is nothing."""
+ITSELF = "itself"
+"""The target of a `Redirect` that is the server's own URL, which redirects again."""
+OWN_PATHS = (HEALTHY_PATH, MISSING_PATH, ITSELF)
 Ahead = Literal["log", "progress"]
 """A notification before an answer; that of progress is only sent if the request asks for it."""
 Code = Annotated[int, msgspec.Meta(ge=200, le=599)]
@@ -46,7 +49,7 @@ class Healthy(ScriptedBehaviour, frozen=True, tag="healthy"):
 class Stream(ScriptedBehaviour, frozen=True, tag="stream"):
     """The right answer as the last event of a stream; without a stream if there is no body.
 
-    `after`: the notifications that are events before it.
+    `after`: the notifications that are events before it. The stream is framed as in the dialect.
     """
 
     after: tuple[Ahead, ...] = ()
@@ -71,7 +74,7 @@ class Status(ScriptedBehaviour, frozen=True, tag="status"):
 
 
 class Redirect(ScriptedBehaviour, frozen=True, tag="redirect"):
-    """A redirect to a healthy or a missing path of this server, or to another server by its id."""
+    """A redirect to another server by its id, or to one of `OWN_PATHS` of this server."""
 
     code: Literal[301, 302, 303, 307, 308] = 307
     to: str = HEALTHY_PATH
@@ -87,6 +90,14 @@ class Reset(ScriptedBehaviour, frozen=True, tag="reset"):
 
 class Close(ScriptedBehaviour, frozen=True, tag="close"):
     """FIN before the first byte of the answer."""
+
+
+class Refuses(ScriptedBehaviour, frozen=True, tag="refuses"):
+    """A port that stops listening as soon as the attempt before it fails, for all its servers."""
+
+
+class Exits(ScriptedBehaviour, frozen=True, tag="exits"):
+    """A program that ends at the request, without an answer."""
 
 
 class CutJson(ScriptedBehaviour, frozen=True, tag="cut_json"):
@@ -212,6 +223,8 @@ Behaviour = (
     | Silence
     | Reset
     | Close
+    | Refuses
+    | Exits
     | CutJson
     | CutSse
     | Html

@@ -28,8 +28,10 @@ async def send(
     """
     if reply.wait_s:
         await asyncio.sleep(reply.wait_s)
-    writer.write(reply.data)
-    await writer.drain()
+    for piece in reply.pieces:
+        writer.write(piece)
+        await writer.drain()
+        await asyncio.sleep(reply.pause_s)
     if reply.end == "silence":
         await _until_gone(reader)
     elif reply.end == "drip":
@@ -37,6 +39,12 @@ async def send(
     elif reply.end == "rst":
         reset(writer)
     return reply.end == "keep"
+
+
+async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """End a process: send FIN and wait until it closes, as a close beside unread bytes resets."""
+    writer.write_eof()
+    await _until_gone(reader)
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
@@ -64,7 +72,8 @@ async def play_whole(
         case do.PlainForTls():
             await reader.read(_CHUNK)
             writer.write(render_response(400, PLAIN, (("Connection", "close"),)))
-        case _:  # StdioExits: its process ends with the connection
+        case _:  # StdioExits
+            await hang_up(reader, writer)
             return
     await writer.drain()
 

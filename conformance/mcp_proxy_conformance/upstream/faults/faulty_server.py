@@ -9,18 +9,23 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
+from mcp_proxy_conformance.upstream.dialect import OK, Right
 from mcp_proxy_conformance.upstream.faults import behaviour as do
 from mcp_proxy_conformance.upstream.faults.attempts import AttemptCount, Call, read_call
-from mcp_proxy_conformance.upstream.faults.replies import Right, ScriptedReply, reply, whole
+from mcp_proxy_conformance.upstream.faults.replies import ScriptedReply, reply, well, whole
 from mcp_proxy_conformance.upstream.faults.reserved_name import NOBODY
 from mcp_proxy_conformance.upstream.faults.script import ServerScript
 from mcp_proxy_conformance.upstream.faults.server_log import ServerLog
 from mcp_proxy_conformance.upstream.http import HttpRequest
-from mcp_proxy_conformance.upstream.script import Script, shim
+from mcp_proxy_conformance.upstream.script import Script, Scripted, shim
 from mcp_proxy_conformance.upstream.tools import ServerState, UpstreamTool
+from mcp_proxy_conformance.wire.revisions import LATEST_HANDSHAKE
 
 LOOPBACK = "127.0.0.1"
-OK = 200
+STDIO = "stdio"
+"""The verb of a line that a process got, in the place of HTTP's method."""
 MISSING = Path(__file__).with_name("no-such-program")
 _UNCOUNTED = (
     do.Backlog, do.Banner, do.PlainForTls, do.ClosedPort, do.Unresolvable, do.MalformedConnection,
@@ -29,7 +34,20 @@ _UNCOUNTED = (
 """Without requests, connections may be attempts, or probes for an era within one."""
 _PORTLESS = (do.Unresolvable, do.MalformedConnection, do.StdioMissing)
 _HEALABLE = (do.Backlog, do.ClosedPort, do.Banner)
+_LARGE = 1 << 20
+"""Bytes from which on an answer is put on the wire once, not for each request that repeats."""
 _PATH, _HEALTHY, _MISSING = "mcp", "healthy", "missing"
+_ODD_SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {"node": {"type": ["object", "null"], "properties": {"up": {"$ref": "#/$defs/node"}}}},
+    "properties": {"any": {}, "none": {"not": {}}, "a/b.c-d": {"const": None}, "": {"enum": [1]},
+                   "tree": {"$ref": "#/$defs/node"}, "list": {"prefixItems": [{}], "items": False}},
+    "patternProperties": {"^x-": {"anyOf": [{"type": "string"}, {"not": {"type": "null"}}]}},
+    "additionalProperties": {"type": "number", "multipleOf": 0.001},
+    "if": {"required": ["list"]}, "then": {"required": ["tree"]},
+    "x-unknown": [{"deep": None}],
+}  # fmt: skip
 
 
 def prefix(path: str) -> str:
@@ -53,23 +71,34 @@ class FaultyServer:
     """
 
     def __init__(
-        self, script: ServerScript, *, number: int, redirect: Callable[[str], str]
+        self, script: ServerScript, *, number: int, prefix: str, redirect: Callable[[str], str]
     ) -> None:
         """Make the server of a script, with its token, log and answers; it has no port yet.
 
-        `number` begins its paths and token; `redirect` returns another server's URL by its id.
+        `number` begins its token; `redirect` returns another server's URL by its id.
         """
         self.script = script
-        self.prefix = f"{number}"
+        self.prefix = prefix
         self.port = 0
         self.token = f"{number}-{secrets.token_hex(8)}"
         self.log = ServerLog(script.server_id)
         self._attempts = AttemptCount()
         self._redirect = redirect
+        self._listed_in = 0
+        self._large: tuple[object, ScriptedReply] = (None, ScriptedReply())
         tools = [UpstreamTool(name=name) for name in script.tools]
-        state = ServerState(script.server_id, tools, script.page_size)
+        dialect = script.dialect
+        tools[:1] = [replace(tool, description=dialect.description) for tool in tools[:1]]
+        if script.odd_schemas:
+            tools[-1:] = [replace(tool, input_schema=_ODD_SCHEMA) for tool in tools[-1:]]
         logs = any("log" in each.after for each in script.script if isinstance(each, do.Stream))
-        self._script = Script(state, "both", list_changed=False, logging=logs)
+        self._script = Script(
+            ServerState(script.server_id, tools, script.page_size),
+            "both",
+            list_changed=dialect.before == "changed",
+            logging=logs or dialect.before == "log",
+            instructions=dialect.instructions,
+        )
 
     @property
     def whole(self) -> do.Whole | None:
@@ -84,14 +113,15 @@ class FaultyServer:
     @property
     def attempts(self) -> int | None:
         """The number of attempts; None if the connection's fault does not let them be counted."""
-        return None if isinstance(self.whole, _UNCOUNTED) else self._attempts.count
+        followed = any(getattr(step, "to", "") == do.ITSELF for step in self.script.script)
+        uncounted = followed or self.script.refuses or isinstance(self.whole, _UNCOUNTED)
+        return None if uncounted else self._attempts.count
 
     @property
     def url(self) -> str | None:
         """The URL for loaders; None if it is reached over stdio, or its connection is malformed."""
-        if isinstance(
-            self.whole, do.MalformedConnection | do.StdioMissing | do.StdioExits | do.StdioGarbage
-        ):
+        no_url = do.MalformedConnection | do.StdioMissing | do.StdioExits | do.StdioGarbage
+        if self.script.transport == STDIO or isinstance(self.whole, no_url):
             return None
         scheme = "https" if isinstance(self.whole, do.PlainForTls) else "http"
         named = isinstance(self.whole, do.Unresolvable)
@@ -108,9 +138,11 @@ class FaultyServer:
                 return {**members, **malformed}
             case do.StdioMissing():
                 return {**members, "command": [str(MISSING)], "transport": "stdio"}
-            case do.StdioExits() | do.StdioGarbage():
-                return {**members, "command": shim(self.port), "transport": "stdio"}
-        return {**members, "url": self.url, "transport": "streamable-http", "headers": {}}
+        if self.url is None:
+            return {**members, "command": shim(self.port), "transport": "stdio"}
+        own = self.script.authorization
+        headers = {} if own is None else {"Authorization": own}
+        return {**members, "url": self.url, "transport": "streamable-http", "headers": headers}
 
     def heal(self) -> None:
         """Be healthy from now on, with attempts counted from 0; its log and session token stay.
@@ -121,12 +153,7 @@ class FaultyServer:
             raise ValueError(
                 f"{self.script.server_id!r} cannot be healed: its connection is the fault"
             )
-        self.script = ServerScript(
-            server_id=self.script.server_id,
-            tools=self.script.tools,
-            timeout_s=self.script.timeout_s,
-            script=(do.Healthy(),),
-        )
+        self.script = msgspec.structs.replace(self.script, script=(do.Healthy(),))
         self._attempts = AttemptCount()
 
     def connected(self, connection: int) -> None:
@@ -140,15 +167,17 @@ class FaultyServer:
         `connection` is its connection's number. A path that is not the server's gets 404 and
         belongs to no attempt; the path to which healthy redirects lead is never faulty; GET gets
         405, DELETE 200. A request without the right authorization gets 401, one with another
-        server's session 404, if the behaviour checks that.
+        server's session 404, one without the session that the dialect insists on 400. A line of a
+        process is a request of the method `STDIO`.
         """
         call, played = Call(), "healthy"
-        place = request.path.partition("?")[0].rpartition("/")[2]
-        if prefix(request.path) != self.prefix or place not in (_PATH, _HEALTHY):
+        place = self._place(request)
+        if place not in (_PATH, _HEALTHY):
             attempt, scripted = 0, whole(404, b"")
-        elif request.method != "POST":
-            attempt = self._attempt(request)
-            scripted = whole(200 if request.method == "DELETE" else 405, b"")
+        elif request.method not in ("POST", STDIO):
+            attempt, status = self._attempt(request), 200 if request.method == "DELETE" else 405
+            answer = Scripted(method="", status=400 if self._lacks_session(request) else status)
+            scripted = well(Right(answer=answer), self.script.dialect)
         else:
             call = read_call(request.body, request.header("mcp-protocol-version"))
             opens = place == _PATH and self._attempts.count_call(call)
@@ -168,6 +197,8 @@ class FaultyServer:
         self.log.requested(
             request, connection, call=call, attempt=attempt, played=played, status=scripted.status
         )
+        if played != "healthy" and isinstance(self.script.of(attempt + 1), do.Refuses):
+            return replace(scripted, closes=True)
         return scripted
 
     def _scripted_reply(
@@ -175,14 +206,34 @@ class FaultyServer:
     ) -> ScriptedReply:
         """Return the reply that the behaviour makes of the right answer to the request.
 
-        The right answer to `initialize` hands out a session id, made of the token and the attempt.
+        The right answer to `initialize` hands out a session id, made of the token and the attempt,
+        unless the dialect has none.
         """
         answer = self._script.answer(request.body, request.header("mcp-protocol-version"))
-        right = Right(answer=answer, id=call.id, progress=call.progress)
-        if call.method == "initialize" and answer.status == OK:
-            right = replace(right, headers=(("Mcp-Session-Id", f"{self.token}-{attempt}"),))
-        location = self._location(behaviour.to) if isinstance(behaviour, do.Redirect) else ""
-        return reply(behaviour, right, token=self.token, location=location)
+        dialect = self.script.dialect
+        right = Right(
+            answer=answer,
+            id=call.id,
+            progress=call.progress,
+            accepts=request.header("accept-encoding") or "",
+            is_latest=(call.revision or "").endswith(LATEST_HANDSHAKE),
+            lists=call.method == "tools/list" and attempt != self._listed_in,
+            is_line=request.method == STDIO,
+        )
+        if right.lists:
+            self._listed_in = attempt
+        if call.method == "initialize":
+            if answer.status == OK and dialect.session != "none":
+                right = replace(right, headers=(("Mcp-Session-Id", f"{self.token}-{attempt}"),))
+        elif call.method and not answer.stateless and self._lacks_session(request):
+            behaviour = do.Status(code=400)
+        if self._large[0] != (behaviour, right):
+            location = self._location(behaviour.to) if isinstance(behaviour, do.Redirect) else ""
+            made = reply(behaviour, right, dialect, token=self.token, location=location)
+            if len(answer.body) < _LARGE:
+                return made
+            self._large = ((behaviour, right), made)
+        return self._large[1]
 
     def _attempt(self, request: HttpRequest) -> int:
         """Return the attempt in the request's session id, if this server's, else the latest one."""
@@ -194,13 +245,29 @@ class FaultyServer:
         session = request.header("mcp-session-id")
         return session is not None and self.token not in session
 
+    def _place(self, request: HttpRequest) -> str:
+        """Return the last segment of the request's path; empty for a path that is not its own."""
+        if request.method == STDIO:
+            return _PATH
+        is_own = prefix(request.path) == self.prefix
+        return request.path.partition("?")[0].rpartition("/")[2] if is_own else ""
+
+    def _lacks_session(self, request: HttpRequest) -> bool:
+        """Whether the dialect insists on a session id and the request has none."""
+        return (
+            self.script.dialect.session == "insists"
+            and request.method != STDIO
+            and request.header("mcp-session-id") is None
+        )
+
     def _location(self, to: str) -> str:
-        """Return the URL of a redirect: another server's, or this one's healthy or missing path."""
-        if to not in (do.HEALTHY_PATH, do.MISSING_PATH):
+        """Return the URL of a redirect: another server's, or one of this one's paths."""
+        if to not in do.OWN_PATHS:
             return self._redirect(to)
-        place = _HEALTHY if to == do.HEALTHY_PATH else _MISSING
+        place = {do.HEALTHY_PATH: _HEALTHY, do.ITSELF: _PATH}.get(to, _MISSING)
         return f"http://{LOOPBACK}:{self.port}{self._path(place)}"
 
     def _path(self, place: str) -> str:
         """Return the path of one of this server's URLs, ending in `place`."""
-        return f"/{self.prefix}-{quote(self.script.server_id, safe='')}/{place}"
+        name = self.script.same_url_as or self.script.server_id
+        return f"/{self.prefix}-{quote(name, safe='')}/{place}"

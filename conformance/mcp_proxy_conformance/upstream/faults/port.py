@@ -8,9 +8,21 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, ClosedPort
-from mcp_proxy_conformance.upstream.faults.connections import play_whole, send
-from mcp_proxy_conformance.upstream.faults.faulty_server import LOOPBACK, FaultyServer, prefix
-from mcp_proxy_conformance.upstream.http import BACKLOG, HttpRequest, Listener, read_request
+from mcp_proxy_conformance.upstream.faults.connections import hang_up, play_whole, send
+from mcp_proxy_conformance.upstream.faults.faulty_server import (
+    LOOPBACK,
+    STDIO,
+    FaultyServer,
+    prefix,
+)
+from mcp_proxy_conformance.upstream.http import (
+    BACKLOG,
+    MOST_BODY,
+    MOST_HEAD,
+    HttpRequest,
+    Listener,
+    read_request,
+)
 
 LINUX = sys.platform == "linux"
 MOST_WAITING = 4
@@ -24,9 +36,10 @@ class Port:
     def __init__(self, servers: Sequence[FaultyServer], numbers: Iterator[int]) -> None:
         """Open nothing yet; `numbers` yields the numbers of connections, for the logs."""
         self._first = servers[0]
-        self._servers = {server.prefix: server for server in servers}
+        self._servers = servers
         self._numbers = numbers
-        self._listener = Listener(self._serve)
+        self._speaks_lines = servers[0].script.transport == STDIO
+        self._listener = Listener(self._serve, MOST_BODY if self._speaks_lines else MOST_HEAD)
         self._held: socket.socket | None = None
         self._waiting: list[socket.socket] = []
 
@@ -36,6 +49,7 @@ class Port:
         For the fault of a full queue, connections that fill it are opened too. Raises OSError.
         """
         bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # it may be held later
         try:
             bound.bind((LOOPBACK, 0))
             match self._first.whole:
@@ -51,7 +65,7 @@ class Port:
         except OSError:
             bound.close()
             raise
-        for server in self._servers.values():
+        for server in self._servers:
             server.port = bound.getsockname()[1]
 
     async def close(self) -> None:
@@ -105,11 +119,29 @@ class Port:
             return
         keeps = True
         while keeps:
-            request = await read_request(reader)
+            request = await self._request(reader)
             reply, keeps = self._server(request).reply(request, connection), request.keeps
             del request  # frees its body while waiting for the next one
+            if reply.closes:
+                self._held, keeps = self._listener.refuse(), False
             keeps = await send(reply, reader, writer) and keeps
+        if self._speaks_lines and not writer.is_closing():
+            await hang_up(reader, writer)
+
+    async def _request(self, reader: asyncio.StreamReader) -> HttpRequest:
+        """Read one request, or one line of a process that is not blank, as a request."""
+        if not self._speaks_lines:
+            return await read_request(reader)
+        while not (line := await reader.readuntil()).strip():
+            pass
+        return HttpRequest(method=STDIO, path="", headers=(), body=line)
 
     def _server(self, request: HttpRequest) -> FaultyServer:
-        """Return the server that a request's path names, else the first one, which answers 404."""
-        return self._servers.get(prefix(request.path), self._first)
+        """Return the server that a request's path and authorization name, else the first one.
+
+        The first one answers a path that is not its own with 404.
+        """
+        named = [each for each in self._servers if each.prefix == prefix(request.path)]
+        given = request.header("authorization")
+        own = [each for each in named if each.script.authorization == given]
+        return [*own, *named, self._first][0]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from mcp_proxy_conformance.upstream.faults.behaviour import (
-    HEALTHY_PATH,
-    MISSING_PATH,
-    Behaviour,
-    Redirect,
-    Whole,
-)
+from mcp_proxy_conformance.upstream.dialect import PLAIN, Dialect
+from mcp_proxy_conformance.upstream.faults import behaviour as do
+from mcp_proxy_conformance.upstream.faults.behaviour import Behaviour, FieldValue, Whole
+
+_OVER_STDIO = (
+    do.Healthy, do.Stream, do.Slow, do.Silence, do.Reset, do.Close, do.CutJson, do.Html,
+    do.BrokenJson, do.Empty, do.JsonrpcError, do.OtherResult, do.MalformedConnection,
+    do.StdioMissing, do.StdioExits, do.StdioGarbage, do.Exits,
+)  # fmt: skip
+_WELL = (do.Healthy, do.Stream, do.Slow, do.SetCookie, do.HandSession)
 
 
 class BadScript(ValueError):
@@ -30,6 +33,12 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         timeout_s: The timeout in seconds that the loader is given for it.
         script: One behaviour for each attempt; the last one repeats.
         same_origin_as: The id of the server whose port it shares, on a path of its own.
+        same_url_as: The id of the server whose URL it shares; requests with its `authorization`
+            are its own, all others are that server's.
+        authorization: The header that the loader is given for it.
+        transport: Whether it has a URL or a command, which speaks lines.
+        dialect: How it puts its right answers on the wire.
+        odd_schemas: Whether the schema of its last tool has all that JSON Schema allows.
     """
 
     server_id: str
@@ -38,6 +47,21 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     timeout_s: Annotated[float, msgspec.Meta(gt=0, le=600)] = 1.0
     script: Annotated[tuple[Behaviour, ...], msgspec.Meta(min_length=1)]
     same_origin_as: str | None = None
+    same_url_as: str | None = None
+    authorization: FieldValue | None = None
+    transport: Literal["http", "stdio"] = "http"
+    dialect: Dialect = PLAIN
+    odd_schemas: bool = False
+
+    @property
+    def host(self) -> str:
+        """The id of the server whose port it has: its own, unless it shares another's."""
+        return self.same_origin_as or self.same_url_as or self.server_id
+
+    @property
+    def refuses(self) -> bool:
+        """Whether its port stops listening in some attempt."""
+        return any(isinstance(step, do.Refuses) for step in self.script)
 
     @property
     def whole(self) -> Whole | None:
@@ -88,29 +112,32 @@ def checked(scripts: Iterable[ServerScript]) -> tuple[ServerScript, ...]:
 
 
 def _check(script: ServerScript, by_id: Mapping[str, ServerScript]) -> None:
-    """Raise BadScript if a script contradicts itself or the other scripts of its load.
-
-    That is a word that must be alone beside others, a redirect to a server that answers no
-    requests, or an origin shared with a server that is unknown, the same one, or on another's port
-    itself. Both servers of a shared origin must answer requests.
-    """
+    """Raise BadScript if a script contradicts itself or the other scripts of its load."""
     name, words = script.server_id, [behaviour.word for behaviour in script.script]
     if len(words) > 1 and any(isinstance(behaviour, Whole) for behaviour in script.script):
         alone = next(each.word for each in script.script if isinstance(each, Whole))
         raise BadScript(f"the script of {name!r} has other behaviours beside {alone}; remove them")
-    for step in script.script:
-        if isinstance(step, Redirect) and step.to not in (HEALTHY_PATH, MISSING_PATH):
+    for before, step in zip((do.Healthy(), *script.script), script.script, strict=False):
+        if script.transport == "stdio" and not isinstance(step, _OVER_STDIO):
+            raise BadScript(f"{name!r} is a command, for which {step.word} has no meaning")
+        if isinstance(step, do.Refuses) and isinstance(before, _WELL):
+            raise BadScript(f"{name!r} refuses after no failure; put a failing behaviour before")
+        if isinstance(step, do.Redirect) and step.to not in do.OWN_PATHS:
             other = by_id.get(step.to)
-            if other is None or other.whole is not None:
+            if other is None or not _has_url(other):
                 raise BadScript(
                     f"{name!r} redirects to {step.to!r}; name a server that answers over HTTP"
                 )
-    if script.same_origin_as is None:
+    if script.same_origin_as is None and script.same_url_as is None:
         return
-    host = by_id.get(script.same_origin_as)
-    if host is None or host is script or host.same_origin_as is not None:
-        raise BadScript(
-            f"{name!r} shares the origin of {script.same_origin_as!r}; name one with its own"
-        )
-    if host.whole is not None or script.whole is not None:
-        raise BadScript(f"{name!r} and {host.server_id!r} share an origin; make both speak HTTP")
+    place, host = "origin" if script.same_url_as is None else "URL", by_id.get(script.host)
+    if host is None or host is script or host.host != host.server_id:
+        raise BadScript(f"{name!r} shares the {place} of {script.host!r}; name one with its own")
+    if not (_has_url(host) and _has_url(script)):
+        raise BadScript(f"{name!r} and {host.server_id!r} share an {place}; make both speak HTTP")
+    if place == "URL" and script.authorization in (None, host.authorization):
+        raise BadScript(f"{name!r} has the URL of {host.server_id!r}; give it an authorization")
+
+
+def _has_url(script: ServerScript) -> bool:
+    return script.whole is None and script.transport == "http"

@@ -27,8 +27,8 @@ class Seen:
         connection: The connection's number, from 1, one count for all servers of a load.
         server: The server's id.
         attempt: The attempt that it belongs to, from 1; 0 if it belongs to none.
-        verb: The HTTP method; empty for a connection.
-        path: The request's target; empty for a connection.
+        verb: The HTTP method, `stdio` for a line of a process; empty for a connection.
+        path: The request's target; empty for a connection or a line.
         method: The JSON-RPC method, if the body holds one.
         id: The JSON-RPC id, if any.
         paged: Whether it asks for a page by a cursor.

@@ -26,9 +26,9 @@ class _Ports:
         Servers whose fault needs no port have none.
         """
         origins: dict[str, list[FaultyServer]] = {}
-        for name, server in servers.items():
+        for server in servers.values():
             if server.needs_port:
-                origins.setdefault(server.script.same_origin_as or name, []).append(server)
+                origins.setdefault(server.script.host, []).append(server)
         numbers = itertools.count(1)
         self._ports = {
             name: Port(sorted(those, key=lambda each: each is not servers[name]), numbers)
@@ -69,9 +69,15 @@ class FaultServers:
 
         BadScript if they cannot be played together.
         """
+        numbers = {script.server_id: (n, script) for n, script in enumerate(checked(scripts), 1)}
         self._servers = {
-            script.server_id: FaultyServer(script, number=number, redirect=self.url)
-            for number, script in enumerate(checked(scripts), 1)
+            name: FaultyServer(
+                script,
+                number=number,
+                prefix=f"{numbers[script.same_url_as or name][0]}",
+                redirect=self.url,
+            )
+            for name, (number, script) in numbers.items()
         }
         self._hub: Upstreams | None = None
         self._ports = _Ports(self._servers)
@@ -129,8 +135,8 @@ class FaultServers:
     def attempts(self, server_id: str) -> int | None:
         """Return how many attempts at a server were observed; LookupError for an unknown one.
 
-        None if they cannot be counted: a full backlog, a port that refuses, that greets or that
-        does not speak TLS, an unknown name, a malformed connection, a missing program.
+        None if they cannot be counted: a full backlog, a port that refuses (later), that greets or
+        that does not speak TLS, an unknown name, a malformed connection, a missing program.
         """
         return self._server(server_id).attempts
 
@@ -147,6 +153,13 @@ class FaultServers:
         LookupError for an unknown server.
         """
         return self._server(server_id).log.dropped
+
+    def requests(self, server_id: str) -> int:
+        """Return how many requests of any kind a server got, or connections without requests.
+
+        LookupError for an unknown server.
+        """
+        return len(self.log(server_id)) + self.dropped(server_id)
 
     def token(self, server_id: str) -> str:
         """Return the token in every cookie value and session id that this server issues.

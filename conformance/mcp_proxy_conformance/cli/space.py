@@ -1,0 +1,40 @@
+"""`space`: the values that a specification's scenarios have; their extension after a change."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from mcp_proxy_conformance.catalogue.specification import specifications
+from mcp_proxy_conformance.cli.groups import examples, stop
+
+
+@click.command("space", epilog=examples("space resilience", "space resilience --extend"))
+@click.argument("name", metavar="SPECIFICATION")
+@click.option("--extend", is_flag=True, help="Add scenarios for pairs of values that none has.")
+def space(*, name: str, extend: bool) -> None:
+    """Print what the scenarios of a specification vary, each value with why it is lawful.
+
+    A value may be marked by the version of the space that brought it, or the capability it needs.
+    """
+    from mcp_proxy_conformance.run.space import covering  # noqa: PLC0415 - readers go without it
+
+    known = {each.name: each.space for each in specifications() if each.space is not None}
+    if name not in known:
+        stop(f"there is no space of {name!r}; there is {', '.join(known) or 'none'}")
+    played = known[name]()
+    if extend:
+        rows = [row for each in played.scenarios for row in each.rows]
+        more = covering.covering(played.space, rows)[len(rows) :]
+        scenarios = [*played.scenarios, *covering.packed(played.space, more, played.fits)]
+        text = msgspec.json.format(msgspec.json.encode(scenarios), indent=1)
+        played.path.write_bytes(text + b"\n")
+        click.echo(f"{len(more)} rows in {len(scenarios) - len(played.scenarios)} scenarios added")
+        return
+    for dimension in played.space.dimension:
+        click.echo(dimension.name)
+        for value in dimension.value:
+            marks = [f"since {value.since}"] if value.since > 1 else []
+            marks += [f"needs {value.needs}"] if value.needs else []
+            marked = f" ({', '.join(marks)})" if marks else ""
+            click.echo(f"  {value.name:16} {value.sentence}{marked}")

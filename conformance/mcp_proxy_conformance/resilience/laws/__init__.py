@@ -1,1 +1,0 @@
-"""Package of laws of loads: what holds for servers with any scripts, tried on generated ones."""

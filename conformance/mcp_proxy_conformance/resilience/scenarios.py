@@ -1,0 +1,255 @@
+"""Scenarios of loads: rows of the space as servers, and what the source allows for each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
+from itertools import product
+from typing import Any
+
+import msgspec
+
+from mcp_proxy_conformance.catalogue.requirement import catalogue
+from mcp_proxy_conformance.catalogue.resources import fixtures_dir
+from mcp_proxy_conformance.resilience.blame import blamed, is_open
+from mcp_proxy_conformance.resilience.load_case import (
+    AttemptBounds,
+    Behaviour,
+    Expected,
+    GivenLoad,
+    LoadCase,
+    LoadServer,
+    Request,
+    Status,
+    healed,
+)
+from mcp_proxy_conformance.resilience.walk import Reads, signal_of, walk
+from mcp_proxy_conformance.run.space.covering import packed
+from mcp_proxy_conformance.run.space.space import (
+    Dimension,
+    PlayedSpace,
+    Row,
+    Scenario,
+    Space,
+    Value,
+    cut_all,
+    read_scenarios,
+    read_space,
+)
+from mcp_proxy_conformance.upstream.dialect import Dialect, table
+
+NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
+WORDS: tuple[Status, ...] = ("available", "transient", "permanent", "denied")
+AREA = "scenario"
+FOLDER = fixtures_dir() / "resilience" / "space"
+SHORT_S, USUAL_S, LONG_S = 1.0, 3.0, 10.0
+"""Timeouts of servers that are waited for, of others, and of those with megabytes to send."""
+WAITED_FOR = {
+    "silence", "slow", "banner", "backlog", "stdio_garbage", "empty", "html", "broken_json",
+}  # fmt: skip
+MOST_WAITING = 4
+"""Servers of a load that may keep a loader waiting: one that loads them in turn must end too."""
+PLACES: dict[str, Request] = {
+    "initialized": "notifications/initialized", "list": "tools/list", "page": "later page",
+}  # fmt: skip
+LONGEST_NAME, THOUSAND = 128, 1000
+HEALTHY = Behaviour(do="healthy")
+OF_ANY = (
+    "I1.isolated", "I4.bounded", "O1.one-each", "O2.word", "O3.loaded", "O3.no-tools",
+    "O3.own-tools", "O4.error", "O4.none", "O6.claimed", "S2.no-tools",
+)  # fmt: skip
+"""The clauses that any scenario can show, besides those of its servers' behaviour."""
+
+
+@cache
+def space() -> Space:
+    """Return the space of loads: that of its file, and the wire dialect."""
+    dialect = [
+        Dimension(
+            name=name,
+            value=tuple(Value(name=word, sentence=row.sentence) for word, row in rows.items()),
+        )
+        for name, rows in table().items()
+    ]
+    return read_space(FOLDER / "space.toml", *dialect)
+
+
+@cache
+def scenarios() -> tuple[Scenario, ...]:
+    """Return the committed scenarios."""
+    return read_scenarios(FOLDER / "scenarios.json", space())
+
+
+@cache
+def scenario_loads() -> tuple[LoadCase, ...]:
+    """Return the loads of all scenarios, as a loader with every capability is given them."""
+    return tuple(load_case(each, Reads()) for each in scenarios())
+
+
+def played_space() -> PlayedSpace:
+    """Return the space of loads with its scenarios."""
+    return PlayedSpace(space(), scenarios(), FOLDER / "scenarios.json", fits)
+
+
+def played(capabilities: Collection[str], version: int | None = None) -> list[Scenario]:
+    """Return the scenarios as far as a loader with these capabilities is given them."""
+    return cut_all(space(), scenarios(), capabilities, version)
+
+
+def generated(
+    examples: int, seed: int, capabilities: Collection[str], version: int | None
+) -> list[Scenario]:
+    """Return that many scenarios of rows drawn from the space, the same ones for the same seed."""
+    # hypothesis takes a third of a second to import, and only generated scenarios need it
+    from hypothesis import strategies as st  # noqa: PLC0415
+
+    from mcp_proxy_conformance.run.laws.generation import drawn  # noqa: PLC0415
+
+    one = st.fixed_dictionaries({name: st.sampled_from([*v]) for name, v in space().values.items()})
+    several = drawn(one, examples * len(NAMES), seed)
+    rows = [space().cut(row, capabilities, version) for row in several]
+    return packed(space(), rows, fits)[:examples]
+
+
+def fits(rows: Sequence[Row]) -> bool:
+    """Whether these rows may be servers of one load."""
+    waiting = sum(any(map(is_waited_for, script_of(row))) for row in rows)
+    return len(rows) <= len(NAMES) and waiting <= MOST_WAITING
+
+
+def load_case(scenario: Scenario, reads: Reads) -> LoadCase:
+    """Return the load of a scenario's rows, with what is allowed to a loader with these `reads`.
+
+    The servers of the row number `n` have ids that begin with `NAMES[n]` and the scenario's id.
+    """
+    common = space().defaults | {**scenario.rows[0]}
+    most: int = _makes("attempts", common)["most"]
+    history = _makes("history", common)
+    servers = [
+        server
+        for name, row in zip(NAMES, scenario.rows, strict=False)
+        for server in _servers(row, name, f"{name}-{scenario.id}", reads)
+    ]
+    heals = history.get("heals", False)
+    loads = 1 if heals else 2
+    later = {
+        server.server_id: expected(healed(server) if heals else server, most, reads, loads=loads)
+        for server in servers
+    }
+    return LoadCase(
+        id=scenario.id,
+        area=AREA,
+        title="Each server ends as its script allows.",
+        source=("Status semantics & transitions", "Error → status mapping"),
+        clauses=_clauses(servers, most, reads, again=bool(history)),
+        given=GivenLoad(max_attempts=most, servers=tuple(servers), controls=False),
+        then={server.server_id: expected(server, most, reads) for server in servers},
+        again=later if history else None,
+        heals=heals,
+        loads=history.get("loads", 1),
+    )
+
+
+def script_of(row: Row) -> tuple[Behaviour, ...]:
+    """Return the behaviours that a row's server has, attempt by attempt."""
+    whole = space().defaults | {**row}
+    event = _behaviour("event", whole, on=PLACES.get(whole["place"], "initialize"))
+    script = [event, *([HEALTHY] if whole["when"] == "once" else [])]
+    if whole["first"] != "nothing":
+        script.insert(0, _behaviour("first", whole))
+    if whole["history"] == "lost":
+        script.insert(0, HEALTHY)
+    return tuple(script)
+
+
+def _makes(dimension: str, whole: Row) -> dict[str, Any]:
+    return space().values[dimension][whole[dimension]].makes
+
+
+def _behaviour(dimension: str, whole: Row, **members: str) -> Behaviour:
+    return msgspec.convert(members | _makes(dimension, whole), Behaviour)
+
+
+def _servers(row: Row, name: str, server_id: str, reads: Reads) -> Iterator[LoadServer]:
+    """Yield the server of a row, and its twin if it has one."""
+    whole = space().defaults | {**row}
+    script = tuple(_undeclared(step, reads) for step in script_of(row))
+    is_large = whole["size"] in ("1.1MB", "8MB") or whole["listing"] == "many"
+    usual_s = LONG_S if is_large else USUAL_S
+    listing, twin = _makes("listing", whole), whole["twin"]
+    tools = tuple(tool for form in listing["tools"] for tool in _tools(form, name))
+    own: dict[str, Any] = {"authorization": "Bearer first"} if twin == "url" else {}
+    yield LoadServer(
+        server_id=server_id,
+        tools=tools,
+        page_size=listing.get("page_size"),
+        timeout_s=SHORT_S if any(map(is_waited_for, script)) else usual_s,
+        script=script,
+        transport="stdio" if whole["transport"] == "stdio" else "http",
+        odd_schemas=listing.get("odd", False),
+        dialect=msgspec.convert({each: whole[each] for each in table()}, Dialect),
+        **own,
+    )
+    match twin:
+        case "tool":
+            yield LoadServer(server_id=f"{server_id}-twin", tools=tools[:1] or (f"{name}_tool",))
+        case "id":
+            yield LoadServer(server_id=f"{server_id}2", tools=(f"{name}2_tool",))
+        case "origin":
+            yield LoadServer(server_id=f"{server_id}-twin", tools=(f"{name}_twin",),
+                             same_origin_as=server_id)  # fmt: skip
+        case "url":
+            yield LoadServer(server_id=f"{server_id}-twin", tools=(f"{name}_twin",),
+                             same_url_as=server_id, authorization="Bearer second")  # fmt: skip
+
+
+def _tools(form: str, name: str) -> Iterator[str]:
+    """Yield the names of tools that a form of the space stands for."""
+    plain = form.replace("{id}", name)
+    if "{thousand}" in plain:
+        yield from (plain.replace("{thousand}", str(number)) for number in range(THOUSAND))
+    else:
+        yield plain.replace("{long}", "").ljust(LONGEST_NAME, "x") if "{long}" in plain else plain
+
+
+def is_waited_for(behaviour: Behaviour) -> bool:
+    """Whether a loader may have to wait until its timeout at this behaviour."""
+    return behaviour.do in WAITED_FOR or behaviour.by in ("silence", "drip")
+
+
+def _undeclared(behaviour: Behaviour, reads: Reads) -> Behaviour:
+    """Return the behaviour, or a healthy one if a declared signature changes its meaning."""
+    is_other = signal_of(behaviour, USUAL_S, reads) != signal_of(behaviour, USUAL_S)
+    return HEALTHY if is_other and reads.signatures else behaviour
+
+
+def expected(server: LoadServer, most: int, reads: Reads, *, loads: int = 1) -> Expected:
+    """Return what the source allows for the last of `loads` loads of a server.
+
+    `most` bounds the attempts. If the source leaves a behaviour open, every failure and any
+    tools are allowed too. Attempts are None if they cannot be counted, or the connection is
+    malformed.
+    """
+    allowed = walk(server, most, loads=loads, reads=reads)
+    anything = any(is_open(behaviour) for behaviour in server.script)
+    numbers = allowed.attempts if server.script[0].do != "malformed" else None
+    return Expected(
+        status=tuple(
+            word for word in WORDS if word in allowed.statuses or (anything and word != "available")
+        ),
+        attempts=AttemptBounds(min=numbers[0], max=numbers[1]) if numbers else None,
+        tools=None if anything else allowed.tools,
+    )
+
+
+def _clauses(
+    servers: Sequence[LoadServer], most: int, reads: Reads, *, again: bool
+) -> tuple[str, ...]:
+    """Return the required clauses that a load of these servers can show to be broken."""
+    found = {*OF_ANY, *(["I5.clears"] if again else [])}
+    for server in servers:
+        for status, attempts in product((*WORDS, "failed"), range(most + 2)):
+            for blame in blamed(server, most, status, attempts, reads):
+                found.update(blame.clauses)
+    known = catalogue().clauses
+    return tuple(sorted(each for each in found if known[each].level == "required"))

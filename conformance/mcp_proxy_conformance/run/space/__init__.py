@@ -1,0 +1,1 @@
+"""Package of spaces: dimensions and values as data, scenarios that cover their pairs, coverage."""

@@ -1,0 +1,206 @@
+"""The wire dialect: its table, the bytes of each value, and answers that a client can read."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+import pytest
+
+from mcp_proxy_conformance.upstream.dialect import PLAIN, Dialect, Right, table, worn
+from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
+from mcp_proxy_conformance.upstream.script import Scripted
+from mcp_proxy_conformance.wire.client import Client
+from mcp_proxy_conformance.wire.transcript import Transcript
+
+BODY = '{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"é/"}]}}'.encode()
+RIGHT = Right(
+    answer=Scripted(method="tools/list", body=BODY),
+    id=7,
+    progress=3,
+    accepts="br, gzip;q=0.5",
+    is_latest=True,
+    lists=True,
+)
+EVENT = b"event: message\ndata: " + BODY + b"\n\n"
+BODIES: dict[tuple[str, str], bytes] = {
+    ("framing", "json"): BODY,
+    ("framing", "stream"): EVENT,
+    ("framing", "crlf"): EVENT.replace(b"\n", b"\r\n"),
+    ("framing", "cr"): EVENT.replace(b"\n", b"\r") + b":\r",
+    ("framing", "several-data"): (
+        b'event: message\ndata: {\ndata: "jsonrpc":\ndata: "2.0",\ndata: "id":\ndata: 7,\n'
+        b'data: "result":\ndata: {\ndata: "tools":\ndata: [\ndata: {\ndata: "name":\n'
+        b'data: "\xc3\xa9/"}]}}\n\n'
+    ),
+    ("framing", "no-space"): b"event:message\ndata:" + BODY + b"\n\n",
+    ("framing", "no-event"): b"data: " + BODY + b"\n\n",
+    ("framing", "comments"): b": before\n\n:\n" + EVENT[:-1] + b": inside\n\n",
+    ("framing", "ids"): b"event: message\nid: 1\nretry: 1000\ndata: " + BODY + b"\n\n",
+    ("framing", "primed"): b"id: 0\ndata:\n\n" + EVENT,
+    ("framing", "bom"): b"\xef\xbb\xbf" + EVENT,
+    ("body", "split"): (
+        b'8\r\n{"jsonrp\r\n8\r\nc":"2.0"\r\n8\r\n,"id":7,\r\n8\r\n"result"\r\n8\r\n:{"tools\r\n'
+        b'd\r\n":[{"name":"\xc3\r\n3\r\n\xa9/"\r\n4\r\n}]}}\r\n0\r\n\r\n'
+    ),
+    ("body", "close"): BODY,
+    ("body", "segments"): BODY,
+    ("before", "log"): (
+        b'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/message",'
+        b'"params":{"level":"info","data":"starting"}}\n\n' + EVENT
+    ),
+    ("before", "ping"): (
+        b'event: message\ndata: {"jsonrpc":"2.0","id":"server/7","method":"ping"}\n\n' + EVENT
+    ),
+    ("before", "same-id"): (
+        b'event: message\ndata: {"jsonrpc":"2.0","id":7,"method":"ping"}\n\n' + EVENT
+    ),
+    ("before", "changed"): (
+        b'event: message\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'
+        + EVENT
+    ),
+    ("form", "escapes"): BODY.replace(b"\xc3\xa9/", rb"\u00e9\/"),
+    ("form", "order"): b'{"result":{"tools":[{"name":"\xc3\xa9/"}]},"id":7,"jsonrpc":"2.0"}',
+    ("form", "extra"): (
+        b'{"jsonrpc":"2.0","id":7,"result":{"tools":[{"name":"\xc3\xa9/",'
+        b'"_meta":{"example.com/note":[null]},"x-unknown":{"deep":[true]}}],'
+        b'"_meta":{"example.com/note":[null]},"x-unknown":{"deep":[true]}}}'
+    ),
+    ("form", "numbers"): BODY[:-2]
+    + b',"_meta":{"example.com/numbers":[1E2,-0.0,1.5e-7,12345678901234567890]}}}',
+    ("coding", "gzip"): gzip.compress(BODY, 1, mtime=0),
+}
+HEADS = {
+    ("head", "plain"): b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 60",
+    ("head", "charset"): (
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 60"
+    ),
+    ("head", "case"): (b"HTTP/1.1 200 OK\r\ncONTENT-tYPE: Application/Json\r\ncONTENT-lENGTH: 60"),
+    ("head", "bare"): b"HTTP/1.1 200 \r\nContent-Type:application/json\r\nContent-Length:60",
+    ("head", "interim"): b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload",
+    ("body", "close"): b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close",
+}
+EVERY = [(dimension, value) for dimension, rows in table().items() for value in rows]
+
+
+def of(dimension: str, value: str) -> Dialect:
+    """Return the dialect that has this value, and else defaults."""
+    return msgspec.convert({dimension: value}, Dialect)
+
+
+def test_the_table_explains_the_values_of_a_dialect() -> None:
+    """Table and `Dialect` have the same dimensions and values; the first of each is the default."""
+    hints = get_type_hints(Dialect)
+
+    assert {name: set(rows) for name, rows in table().items()} == {
+        name: set(get_args(hint)) for name, hint in hints.items()
+    }
+    assert (
+        msgspec.convert({name: next(iter(rows)) for name, rows in table().items()}, Dialect)
+        == PLAIN
+    )
+
+
+@pytest.mark.parametrize("value", BODIES, ids=" ".join)
+def test_a_body_has_the_bytes_of_its_dialect(value: tuple[str, str]) -> None:
+    """The bytes after the head are those of the value's sentence."""
+    sent = b"".join(worn(RIGHT, of(*value)).pieces)
+
+    assert sent.partition(b"\r\n\r\n")[2] == BODIES[value]
+
+
+@pytest.mark.parametrize("value", HEADS, ids=" ".join)
+def test_a_head_has_the_bytes_of_its_dialect(value: tuple[str, str]) -> None:
+    """The bytes of the first head are those of the value's sentence."""
+    sent = b"".join(worn(RIGHT, of(*value)).pieces)
+
+    assert sent.partition(b"\r\n\r\n")[0] == HEADS[value]
+
+
+@pytest.mark.parametrize(
+    "accepts", ["", "br", "gzip;q=0", "gzip; q=0.000, *", "identity, *;q=0", "x"]
+)
+def test_nothing_is_compressed_unasked(accepts: str) -> None:
+    """A body is plain unless Accept-Encoding allows gzip."""
+    right = Right(answer=RIGHT.answer, accepts=accepts)
+
+    assert worn(right, of("coding", "gzip")) == worn(right, PLAIN)
+
+
+@pytest.mark.parametrize("value", EVERY, ids=" ".join)
+def test_an_answer_in_any_dialect_can_be_read(value: tuple[str, str]) -> None:
+    """The project's own client lists the tools and reads the description, over two pages."""
+    script = {"server_id": "a", "tools": ["add", "sort"], "page_size": 1,
+              "script": [{"do": "healthy"}], "dialect": dict([value])}  # fmt: skip
+    with (
+        FaultServers(read_scripts([script])) as servers,
+        Client(servers.url("a"), transcript=Transcript()) as client,
+    ):
+        tools = [(tool["name"], tool["description"]) for tool in client.tools()]
+
+    assert tools == [("add", of(*value).description), ("sort", "")]
+
+
+ANSWER = (
+    b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},'
+    b'"serverInfo":{"name":"a","version":"1"}}}'
+)
+CUT = ANSWER[: len(ANSWER) // 2]
+
+
+def lines_of(played: dict[str, Any], **dialect: str) -> tuple[bytes, int | None, FaultServers]:
+    """Return (output, exit code, servers) of a process that got the lines of `initialize`.
+
+    The exit code is None if it runs on; then its input is closed.
+    """
+    script = {"server_id": "a", "transport": "stdio", "script": [played], "dialect": dialect}
+    with FaultServers(read_scripts([script])) as servers:
+        command = servers.connection("a")["command"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"initialize"}\n')
+            process.stdin.flush()
+            try:
+                code = process.wait(0.4)
+            except subprocess.TimeoutExpired:
+                code = None
+            return process.communicate()[0], code, servers
+
+
+@pytest.mark.parametrize(
+    ("played", "printed", "code"),
+    [
+        ({"do": "stream", "on": "any"}, ANSWER + b"\n", None),
+        ({"do": "silence"}, b"", None),
+        ({"do": "close"}, b"", 0),
+        ({"do": "reset"}, b"", 1),
+        ({"do": "cut_json"}, CUT, 0),
+        ({"do": "cut_json", "by": "rst"}, CUT, 1),
+        ({"do": "cut_json", "by": "silence"}, CUT, None),
+        ({"do": "cut_json", "by": "drip"}, CUT, None),
+        ({"do": "broken_json"}, b'{"jsonrpc": "2.0", "result": {"tools": [\n', None),
+        ({"do": "empty"}, b"\n", None),
+        ({"do": "result", "result": 1}, b'{"jsonrpc":"2.0","id":1,"result":1}\n', None),
+    ],
+)
+def test_a_process_fails_as_its_script_says(
+    played: dict[str, Any], printed: bytes, code: int | None
+) -> None:
+    """The process prints and ends as scripted; the line counts as an attempt."""
+    output, ended, servers = lines_of(played)
+
+    assert (output.rstrip(b" "), ended) == (printed, code)
+    assert [(seen.verb, seen.played, seen.attempt) for seen in servers.log("a")] == [
+        ("stdio", played["do"], 1)
+    ]
+
+
+def test_a_process_speaks_lines_in_its_dialect() -> None:
+    """A ping in the chosen form comes before the answer; each is one line, ended by CR LF."""
+    output, _, _ = lines_of({"do": "healthy"}, framing="crlf", before="same-id", form="spaces")
+    ping, answer, rest = output.split(b"\r\n")
+
+    assert ping == b'{\t "jsonrpc":\t "2.0",\t "id":\t 1,\t "method":\t "ping"}'
+    assert (b"\n" in answer, rest) == (False, b"")
