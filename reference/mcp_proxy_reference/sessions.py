@@ -6,13 +6,15 @@ import json
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import httpx2
 
 from mcp_proxy_reference.loader import REVISION, Connection, Json, Signal, by_error, by_status
 
 MAX_BYTES = 16 << 20
+MOST_TEXT = 1 << 16
+"""Bytes of an error\'s body that are read for what it says."""
 CHANGED = "notifications/tools/list_changed"
 
 
@@ -103,15 +105,38 @@ class HttpSession(RpcSession):
             async with post as answer:
                 if session := answer.headers.get("mcp-session-id"):
                     self._headers.setdefault("mcp-session-id", session)
-                return await _read(answer, answered="id" in message)
+                is_request = "method" in message and "id" in message
+                return await _read(answer, self._hear, answered=is_request)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise by_error(error) from None
 
+    async def _hear(self, message: Json) -> None:
+        """Answer a request of the server by a message of its own; other messages are ignored."""
+        if (reply := _reply(message)) is not None:
+            await self._exchange(reply)
 
-async def _read(answer: httpx2.Response, *, answered: bool) -> Json:
+
+def _reply(message: Json) -> Json | None:
+    """Return the answer to a request of the server; None if the message is not a request.
+
+    Other requests than `ping` get an error.
+    """
+    method, request_id = message.get("method"), message.get("id")
+    if method is None or request_id is None:
+        return None
+    known = {"result": {}} if method == "ping" else {
+        "error": {"code": -32601, "message": "Method not found"}
+    }  # fmt: skip
+    return {"jsonrpc": "2.0", "id": request_id, **known}
+
+
+async def _read(
+    answer: httpx2.Response, hear: Callable[[Json], Awaitable[None]], *, answered: bool
+) -> Json:
     """Read a response up to its JSON-RPC answer and return it; {} if none is due (`answered`).
 
-    Signal for an error status, a stream that ends first, no JSON, or over 16 MB.
+    Other messages of a stream are given to `hear`. Signal for an error status, a stream that ends
+    first, no JSON, or over 16 MB.
     """
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     streamed = kind == "text/event-stream" and answer.is_success and answered
@@ -133,8 +158,9 @@ async def _read(answer: httpx2.Response, *, answered: bool) -> Json:
                 message = _message(b"\n".join(data))
                 if message and "method" not in message:
                     return message
+                await hear(message)
     if not answer.is_success:
-        raise by_status(answer.status_code, body[:4096].lower())
+        raise by_status(answer.status_code, body[:MOST_TEXT].lower())
     if not answered:
         return {}
     if streamed:
@@ -233,19 +259,12 @@ class StdioSession(RpcSession):
                 answer.set_exception(ended)
 
     async def _receive(self, message: Json) -> None:
-        """Handle one message: changed tools, a request to this client, or an awaited answer.
-
-        Other requests than `ping` get an error; other messages are ignored.
-        """
-        method, request_id = message.get("method"), message.get("id")
-        reply = {"jsonrpc": "2.0", "id": request_id}
-        if method == CHANGED:
+        """Handle one message: changed tools, a request to this client, or an awaited answer."""
+        if message.get("method") == CHANGED:
             self._changed()
-        elif method == "ping":
-            await self._write(reply | {"result": {}})
-        elif method is not None and request_id is not None:
-            await self._write(reply | {"error": {"code": -32601, "message": "Method not found"}})
-        elif (answer := self._waiting.get(request_id or 0)) and not answer.done():
+        elif (reply := _reply(message)) is not None:
+            await self._write(reply)
+        elif (answer := self._waiting.get(message.get("id") or 0)) and not answer.done():
             answer.set_result(message)
 
 

@@ -113,14 +113,17 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
         return compared
     _outcomes(compared, load)
     _statuses(compared, load, says)
+    loose = _loose(case)
     for server in case.given.servers:
         expected = case.then[server.server_id]
         outcome = load.loaded.outcome(server.server_id)
-        is_own = _status(compared, load, server, load_of=load_of, says=says, apart=apart)
+        is_own = _status(
+            compared, load, server, load_of=load_of, says=says, apart=apart, loose=loose
+        )
         if outcome is None:
             continue
         if apart and is_own:
-            _attempts(compared, load, server, expected, says)
+            _attempts(compared, load, server, expected, says, loose)
         _claims(compared, load, outcome, says)
         _tools(compared, load, outcome, expected, says)
         _error(compared, load, outcome)
@@ -178,7 +181,7 @@ def _statuses(compared: Comparison, load: Load, says: Says) -> None:
 
 def _status(
     compared: Comparison, load: Load, server: LoadServer,
-    *, load_of: LoadOf, says: Says, apart: bool,
+    *, load_of: LoadOf, says: Says, apart: bool, loose: frozenset[str],
 ) -> bool:  # fmt: skip
     """Add to `compared` whether the status of a server is one that its own behaviour allows.
 
@@ -201,7 +204,7 @@ def _status(
         if not breaks:
             return True  # another check judges the clause that it breaks
     shows = _isolation(load, says)
-    shows += _shown_by_status(case, server, status, says) if apart else []
+    shows += _shown_by_status(case, server, status, says, loose) if apart else []
     compared.one_of(f"status of {name}", _shown_status(outcome, says), due,
                     breaks=breaks, shows=shows)  # fmt: skip
     return "I1.isolated" not in breaks
@@ -274,7 +277,9 @@ def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, say
     return status_of(other.loaded.outcome(name), classifies=says.classifies)
 
 
-def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says) -> list[str]:
+def _shown_by_status(
+    case: LoadCase, server: LoadServer, status: str, says: Says, loose: frozenset[str]
+) -> list[str]:
     """Return the clauses that this allowed status shows to hold."""
     most = case.given.max_attempts
     held = [
@@ -283,8 +288,7 @@ def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says
         if clause_id in OF_STATUS
     ]
     table = shown(server, most, says.reads.signatures) | {"O3.loaded"}
-    held += [clause for clause in case.clauses if clause in OF_STATUS and clause not in table
-              and not _is_of_other(clause, case, server)]  # fmt: skip
+    held += sorted((loose & OF_STATUS) - table)
     for clause in ("I3.order", "N1.request-text"):
         held += [clause] if clause in case.clauses else []
     return held
@@ -293,23 +297,25 @@ def _shown_by_status(case: LoadCase, server: LoadServer, status: str, says: Says
 def _isolation(load: Load, says: Says) -> list[str]:
     """Return [I1.isolated] if the case is about it and a server that had to fail did, else []."""
     then = load.case.then
-    failed = [
+    failed = (
         status_of(load.loaded.outcome(name), classifies=says.classifies) != "available"
         for name, expected in then.items()
         if "available" not in expected.status
-    ]
+    )
     is_shown = "I1.isolated" in load.case.clauses and len(then) > 1 and any(failed)
     return ["I1.isolated"] if is_shown else []
 
 
-def _is_of_other(clause: str, case: LoadCase, server: LoadServer) -> bool:
-    others = (other for other in case.given.servers if other is not server)
-    return any(clause in shown(other, case.given.max_attempts) for other in others)
+def _loose(case: LoadCase) -> frozenset[str]:
+    """Return the clauses that the case cites although the table of behaviours names none for it."""
+    of_table = (shown(server, case.given.max_attempts) for server in case.given.servers)
+    return frozenset(case.clauses).difference(*of_table)
 
 
 def _attempts(
-    compared: Comparison, load: Load, server: LoadServer, expected: Expected, says: Says
-) -> None:
+    compared: Comparison, load: Load, server: LoadServer, expected: Expected, says: Says,
+    loose: frozenset[str],
+) -> None:  # fmt: skip
     """Add to `compared` a server's own count of attempts beside the case's bounds.
 
     More than the load's bound breaks O5.bounded. Nothing is added if they cannot be counted, the
@@ -335,10 +341,7 @@ def _attempts(
         if not breaks:
             return  # the source does not determine the number of attempts
     shows = [c for c in shown(server, most, says.reads.signatures) if c in OF_ATTEMPTS]
-    cited = [
-        c for c in load.case.clauses if c in OF_ATTEMPTS - {"P4.no-traffic"} and c not in shows
-    ]
-    shows += [clause for clause in cited if not _is_of_other(clause, load.case, server)]
+    shows += sorted((loose & OF_ATTEMPTS) - {"P4.no-traffic", *shows})
     compared.truth(f"attempts at {name}", attempts, holds=holds,
                    allowed=str(Bounds(min=low, max=high)),
                    breaks=breaks, shows=shows)  # fmt: skip
@@ -521,8 +524,8 @@ def _traffic(compared: Comparison, load: Load, load_of: LoadOf, says: Says) -> N
 
 
 def without_malformed(case: LoadCase) -> LoadCase | None:
-    """Return the case without its malformed connections, for comparison; None if it has none."""
-    servers = case.given.servers
+    """Return a case about them without its malformed connections; None for any other case."""
+    servers = case.given.servers if "P4.no-traffic" in case.clauses else ()
     others = tuple(server for server in servers if server.script[0].do != "malformed")
     if len(others) == len(servers):
         return None
@@ -547,7 +550,8 @@ def _shared(compared: Comparison, load: Load) -> None:
     That it is not is shown only if the owner gave one and the other one was contacted. A session id
     that crosses a redirect within one origin is left out: both may be one server to the protocol.
     """
-    for owner, other in permutations(load.case.given.servers, 2):
+    asked = [server for server in load.case.given.servers if load.servers.log(server.server_id)]
+    for owner, other in permutations(asked, 2):
         token, log = load.servers.token(owner.server_id), load.servers.log(other.server_id)
         is_one_origin = len({own.same_origin_as or own.server_id for own in (owner, other)}) == 1
         led = {behaviour.to for behaviour in (*owner.script, *other.script)}

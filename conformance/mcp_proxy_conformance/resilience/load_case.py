@@ -12,6 +12,7 @@ import msgspec
 from mcp_proxy_conformance.catalogue.case_file import BadCase, own_cases, read_cases, shipped
 from mcp_proxy_conformance.catalogue.requirement import Catalogue, catalogue
 from mcp_proxy_conformance.upstream.dialect import PLAIN, Dialect
+from mcp_proxy_conformance.upstream.tools import Cursors
 
 Status = Literal["available", "transient", "permanent", "denied"]
 """Outcome of the load of one server."""
@@ -118,6 +119,9 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     transport: Literal["http", "stdio"] = "http"
     dialect: Dialect = PLAIN
     odd_schemas: bool = False
+    cursors: Cursors = "plain"
+    program: Literal["quiet", "chatty", "particular"] = "quiet"
+    guarded: bool = False
     same_origin_as: str | None = None
     same_url_as: str | None = None
     authorization: str | None = None

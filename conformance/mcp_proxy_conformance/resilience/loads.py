@@ -47,7 +47,7 @@ GROWS = 4.0
 """The most by which a pause may grow over the one before."""
 PLAYED = (
     "server_id", "tools", "page_size", "timeout_s", "script", "same_origin_as", "transport",
-    "dialect", "odd_schemas", "same_url_as", "authorization",
+    "dialect", "odd_schemas", "same_url_as", "authorization", "cursors", "program", "guarded",
 )  # fmt: skip
 
 

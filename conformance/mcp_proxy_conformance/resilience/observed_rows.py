@@ -14,7 +14,7 @@ from mcp_proxy_conformance.resilience.judged import Says, judged
 from mcp_proxy_conformance.resilience.load_case import LoadCase
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.resilience.met import is_unasked
-from mcp_proxy_conformance.resilience.scenarios import NAMES, load_case, space
+from mcp_proxy_conformance.resilience.scenarios import NAMES, load_case, row_name, space
 from mcp_proxy_conformance.run.space.covering import scenario
 from mcp_proxy_conformance.run.space.space import Row, Scenario, in_words
 from mcp_proxy_conformance.run.space.symptoms import (
@@ -88,14 +88,14 @@ class ObservedRows:
             symptoms = frozenset(
                 symptom_of(finding)
                 for finding in compared.findings
-                if any(_row_name(matter.name) == name for matter in finding.about)
+                if any(row_name(matter.name) == name for matter in finding.about)
             )
             if why:
                 yield Observed(scenario=own.id, row=row, status="masked", reason=why)
             elif reason := _unarmed(load, name):
                 yield Observed(scenario=own.id, row=row, status="unarmed", reason=reason)
             elif not load.is_answered or any(
-                load.loaded.outcome(each.server_id) is None and _row_name(each.server_id) == name
+                load.loaded.outcome(each.server_id) is None and row_name(each.server_id) == name
                 for each in case.given.servers
             ):
                 reason = "the loader told of no outcome"
@@ -136,14 +136,10 @@ class ObservedRows:
         return set(map(symptom_of, findings))
 
 
-def _row_name(server_id: str) -> str:
-    return server_id.partition("-")[0]
-
-
 def _unarmed(load: Load, name: str) -> str:
     """Return why the server of a row could not show what it is about; empty if it could."""
     for server in load.case.given.servers:
-        if _row_name(server.server_id) == name:
+        if row_name(server.server_id) == name:
             if why := load.unmet.get(server.server_id):
                 return why
             if load.is_answered and is_unasked(load, server):

@@ -53,7 +53,9 @@ PLACES: dict[str, Request] = {
     "initialized": "notifications/initialized", "list": "tools/list", "page": "later page",
 }  # fmt: skip
 LONGEST_NAME, THOUSAND = 128, 1000
-HEALTHY = Behaviour(do="healthy")
+HEALTHY, NOWHERE = Behaviour(do="healthy"), Behaviour(do="malformed", connection={})
+CROWDED = 100
+"""Characters in the ids of the many servers of a crowd, so that a load is larger than 64 kB."""
 OF_ANY = (
     "I1.isolated", "I4.bounded", "O1.one-each", "O2.word", "O3.loaded", "O3.no-tools",
     "O3.own-tools", "O4.error", "O4.none", "O6.claimed", "S2.no-tools",
@@ -125,10 +127,15 @@ def load_case(scenario: Scenario, reads: Reads) -> LoadCase:
     common = space().defaults | {**scenario.rows[0]}
     most: int = _makes("attempts", common)["most"]
     history = _makes("history", common)
+    crowd = _makes("company", common).get("crowd", 0)
     servers = [
         server
         for name, row in zip(NAMES, scenario.rows, strict=False)
         for server in _servers(row, name, f"{name}-{scenario.id}", reads)
+    ]
+    servers += [
+        LoadServer(server_id=f"crowd-{number}-{'x' * CROWDED}", tools=(), script=(NOWHERE,))
+        for number in range(crowd)
     ]
     heals = history.get("heals", False)
     loads = 1 if heals else 2
@@ -167,7 +174,10 @@ def _makes(dimension: str, whole: Row) -> dict[str, Any]:
 
 
 def _behaviour(dimension: str, whole: Row, **members: str) -> Behaviour:
-    return msgspec.convert(members | _makes(dimension, whole), Behaviour)
+    made = members | _makes(dimension, whole)
+    if "body" in made:
+        made["body"] = made["body"].replace("{filler}", "nothing to see here\n" * 300)
+    return msgspec.convert(made, Behaviour)
 
 
 def _servers(row: Row, name: str, server_id: str, reads: Reads) -> Iterator[LoadServer]:
@@ -178,7 +188,9 @@ def _servers(row: Row, name: str, server_id: str, reads: Reads) -> Iterator[Load
     usual_s = LONG_S if is_large else USUAL_S
     listing, twin = _makes("listing", whole), whole["twin"]
     tools = tuple(tool for form in listing["tools"] for tool in _tools(form, name))
-    own: dict[str, Any] = {"authorization": "Bearer first"} if twin == "url" else {}
+    given = whole["credentials"] == "header"
+    own: dict[str, Any] = {"authorization": "Bearer first"} if given or twin == "url" else {}
+    dialect = msgspec.convert({each: whole[each] for each in table()}, Dialect)
     yield LoadServer(
         server_id=server_id,
         tools=tools,
@@ -187,7 +199,10 @@ def _servers(row: Row, name: str, server_id: str, reads: Reads) -> Iterator[Load
         script=script,
         transport="stdio" if whole["transport"] == "stdio" else "http",
         odd_schemas=listing.get("odd", False),
-        dialect=msgspec.convert({each: whole[each] for each in table()}, Dialect),
+        dialect=dialect,
+        cursors=listing.get("cursors", "plain"),
+        program=_makes("program", whole).get("program", "quiet"),
+        guarded=given,
         **own,
     )
     match twin:
@@ -195,12 +210,21 @@ def _servers(row: Row, name: str, server_id: str, reads: Reads) -> Iterator[Load
             yield LoadServer(server_id=f"{server_id}-twin", tools=tools[:1] or (f"{name}_tool",))
         case "id":
             yield LoadServer(server_id=f"{server_id}2", tools=(f"{name}2_tool",))
+        case "id-case":
+            yield LoadServer(server_id=server_id.upper(), tools=(f"{name}2_tool",))
+        case "id-signs":
+            yield LoadServer(server_id=server_id.replace("-", ""), tools=(f"{name}2_tool",))
         case "origin":
             yield LoadServer(server_id=f"{server_id}-twin", tools=(f"{name}_twin",),
-                             same_origin_as=server_id)  # fmt: skip
+                             dialect=dialect, same_origin_as=server_id)  # fmt: skip
         case "url":
             yield LoadServer(server_id=f"{server_id}-twin", tools=(f"{name}_twin",),
                              same_url_as=server_id, authorization="Bearer second")  # fmt: skip
+
+
+def row_name(server_id: str) -> str:
+    """Return the name of the row that a server, or its twin, was made of; empty for others."""
+    return next((name for name in NAMES if server_id.lower().startswith(name)), "")
 
 
 def _tools(form: str, name: str) -> Iterator[str]:

@@ -24,7 +24,9 @@ Framing = Literal[
     "json", "stream", "crlf", "cr", "several-data", "no-space", "no-event", "comments", "ids",
     "primed", "bom",
 ]  # fmt: skip
-Before = Literal["nothing", "log", "progress", "ping", "same-id", "changed"]
+Before = Literal["nothing", "log", "progress", "ping", "same-id", "changed", "awaited"]
+AWAITED = ("7", 7)
+"""The ids of the requests whose answers are awaited before the answer to a client's request."""
 OK = 200
 LATE_S, DRIPS_S, SEGMENT_S = 0.25, 0.2, 0.001
 """Seconds before a late answer, from the first to the last drip, and between two segments."""
@@ -50,7 +52,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     session: Literal["id", "none", "insists"] = "id"
     before: Before = "nothing"
     form: Literal["compact", "escapes", "spaces", "order", "extra", "numbers"] = "compact"
-    pace: Literal["prompt", "drips", "late"] = "prompt"
+    pace: Literal["prompt", "drips", "late", "slow"] = "prompt"
     coding: Literal["identity", "gzip"] = "identity"
 
     @property
@@ -120,13 +122,15 @@ class Right:
 class Worn:
     """The bytes of an answer, sent after `wait_s` with a pause after each piece.
 
-    `keeps`: whether the connection is kept afterwards.
+    `keeps`: whether the connection is kept afterwards; `awaits`: the ids of the requests in the
+    first piece, whose answers must have come before the next one.
     """
 
     pieces: tuple[bytes, ...]
     pause_s: float = 0.0
     wait_s: float = 0.0
     keeps: bool = True
+    awaits: tuple[int | str, ...] = ()
 
 
 def worn(right: Right, dialect: Dialect, before: Sequence[Before] | None = None) -> Worn:
@@ -145,8 +149,11 @@ def worn(right: Right, dialect: Dialect, before: Sequence[Before] | None = None)
         head, sent = b"", b"".join(each + end for each in formed)
     else:
         head, sent = _response(right, formed, dialect)
-    pieces, pause_s = [head + sent], 0.0
-    if dialect.pace == "drips":
+    pieces, pause_s, awaits = [head + sent], 0.0, tuple[int | str, ...]()
+    if dialect.before == "awaited" and before is None and len(messages) > 1:
+        last = sent.rindex(formed[-1][:20]) if right.is_line else sent.rindex(b"\n\n", 0, -2) + 2
+        pieces, awaits = [head + sent[:last], sent[last:]], AWAITED
+    elif dialect.pace == "drips":
         pieces, pause_s = _cut(head + sent, _PIECES, _INSIDE), DRIPS_S / _PIECES
     elif dialect.body == "segments" and not right.is_line:
         pieces = _cut(head, 2 * _PIECES, _INSIDE) + _cut(sent, 6 * _PIECES, _INSIDE)
@@ -156,6 +163,7 @@ def worn(right: Right, dialect: Dialect, before: Sequence[Before] | None = None)
         pause_s=pause_s,
         wait_s=LATE_S if dialect.pace == "late" else 0.0,
         keeps=right.is_line or dialect.body != "close",
+        awaits=awaits,
     )
 
 
@@ -167,7 +175,8 @@ def _response(right: Right, messages: Sequence[bytes], dialect: Dialect) -> tupl
         primed = dialect.framing == "primed" and right.is_latest
         body, headers = _events(messages, dialect.framing, primed=primed), (*EVENTS, *headers)
     elif messages:
-        body, headers = messages[-1], (*JSON, *headers)
+        typed = any(name.lower() == "content-type" for name, _ in headers)
+        body, headers = messages[-1], headers if typed else (*JSON, *headers)
     if dialect.coding == "gzip" and body and _allows_gzip(right.accepts):
         body = gzip.compress(body, 1, mtime=0)
         headers = (*headers, ("Content-Encoding", "gzip"))
@@ -260,8 +269,9 @@ def _formed(raw: bytes, form: str, white: bytes) -> bytes:
 def _with_meta(message: dict[str, Any], form: str) -> dict[str, Any]:
     if (result := message.get("result")) is not None:
         more: dict[str, Any] = {"_meta": {"example.com/numbers": "$numbers"}}
-        if form == "extra":
-            more = {"_meta": {"example.com/note": [None]}, "x-unknown": {"deep": [True]}}
+        if form == "extra":  # some differ from known ones by letter case alone
+            more = {"_meta": {"example.com/note": [None]}, "x-unknown": {"deep": [True]},
+                    "Name": "none", "NextCursor": "none", "Tools": []}  # fmt: skip
         for each in (result, *(result.get("tools", ()) if form == "extra" else ())):
             each.update(more)
     return message
@@ -284,6 +294,9 @@ def _ahead(kinds: Iterable[Before], right: Right) -> Iterator[bytes]:
             yield dumps({**message, "method": "notifications/progress", "params": params})
         elif right.answer.stateless:
             continue
+        elif kind == "awaited":
+            for each in AWAITED:
+                yield dumps({**message, "id": each, "method": "ping"})
         elif kind == "log":
             logged = {"level": "info", "data": "starting"}
             yield dumps({**message, "method": "notifications/message", "params": logged})

@@ -211,10 +211,13 @@ def _refused(method: str, request_id: Any, refusal: _Refusal, status: int) -> Sc
 LIST_CHANGED = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
 
 
-def shim(port: int) -> list[str]:
-    """Return a command line that bridges stdio to a loopback port: quick to start, no imports."""
+def shim(port: int, *more: str) -> list[str]:
+    """Return a command line that bridges stdio to a loopback port: quick to start, no imports.
+
+    `more` are further arguments, which stdio.py explains.
+    """
     program = Path(__file__).with_name("stdio.py")
-    return [sys.executable, "-I", "-S", str(program), "--connect", f"127.0.0.1:{port}"]
+    return [sys.executable, "-I", "-S", str(program), "--connect", f"127.0.0.1:{port}", *more]
 
 
 class LineServer:

@@ -8,7 +8,9 @@ import sys
 import threading
 
 CHUNK = 1 << 16
-TELLS = "--environment"
+TELLS, CHATTY, PARTICULAR = "--environment", "--chatty", "--particular"
+NOISE = 200_000
+NEEDED = "FAULT_SERVER"
 
 
 def _carry_in(sock: socket.socket) -> None:
@@ -41,9 +43,19 @@ def _carry_out(sock: socket.socket) -> int:
 def main(arguments: list[str]) -> int:
     """Copy between standard streams and HOST:PORT until the suite hangs up; return 0.
 
-    With `--environment`, the suite is sent the program's environment first. 1 if the suite resets
-    the connection, 2 for a wrong command line, 3 if it does not answer; standard error says which.
+    With `--environment`, the suite is sent the program's environment first; with `--chatty`, much
+    is written to standard error; with `--particular` it wants an empty argument after that, a
+    variable FAULT_SERVER and the PATH of its parent, and returns 4 without them. 1 if the suite
+    resets the connection, 2 for a wrong command line, 3 if it does not answer; standard error says
+    which.
     """
+    if arguments[2:3] == [PARTICULAR]:
+        if arguments[3:] != [""] or not {NEEDED, "PATH"} <= os.environ.keys():
+            sys.stderr.write(f"an empty argument, {NEEDED} and PATH are needed\n")
+            return 4
+        del arguments[2:]
+    chatty = arguments[2:] == [CHATTY]
+    del arguments[2 : 2 + chatty]
     tells = arguments[2:] == [TELLS]
     if arguments[:1] != ["--connect"] or ":" not in arguments[-1 - tells]:
         sys.stderr.write("usage: stdio --connect HOST:PORT [--environment]\n")
@@ -59,6 +71,9 @@ def main(arguments: list[str]) -> int:
         own = f"{TELLS} {dict(os.environ)!r}\n"
         sock.sendall(own.encode("utf-8", "surrogateescape"))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for _ in range(NOISE // 100 if chatty else 0):
+        sys.stderr.write(f"{'starting ' * 11}\n")
+    sys.stderr.flush()
     threading.Thread(target=_carry_in, args=(sock,), daemon=True).start()
     return _carry_out(sock)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
@@ -36,26 +36,42 @@ class UpstreamTool:
         return dumps(entry)
 
 
-def render_pages(tools: Sequence[UpstreamTool], page_size: int | None) -> dict[str | None, bytes]:
+Cursors = Literal["plain", "odd", "gaps"]
+"""How the pages of a list are made: `odd` cursors have signs, `gaps` are pages without tools."""
+
+
+def render_pages(
+    tools: Sequence[UpstreamTool], page_size: int | None, cursors: Cursors = "plain"
+) -> dict[str | None, bytes]:
     """Map the cursor of each page (None: the first) to its encoded `tools/list` result members.
 
     Without a page size there is one page; without tools it is empty.
     """
     size = page_size or max(1, len(tools))
+    parts = [tools[start : start + size] for start in range(0, max(1, len(tools)), size)]
+    if cursors == "gaps":
+        parts = [part for each in parts for part in (each, [])][:-1]
+    sign = '%%2F+ä/\\"=%d' if cursors == "odd" else "from-%d"
+    names = [None, *(sign % (number * size) for number in range(1, len(parts)))]
     pages: dict[str | None, bytes] = {}
-    for start in range(0, max(1, len(tools)), size):
-        entries = b",".join(tool.render() for tool in tools[start : start + size])
-        body = b'"tools":[' + entries + b"]"
-        if start + size < len(tools):
-            body += b',"nextCursor":"from-%d"' % (start + size)
-        pages[f"from-{start}" if start else None] = body
+    for name, part, following in zip(names, parts, [*names[1:], None], strict=True):
+        body = b'"tools":[' + b",".join(tool.render() for tool in part) + b"]"
+        if following is not None:
+            body += b',"nextCursor":' + dumps(following)
+        pages[name] = body
     return pages
 
 
 class ServerState:
     """Tools of a scripted server, and counters of requests; a change calls the hook `changed`."""
 
-    def __init__(self, name: str, tools: Iterable[UpstreamTool], page_size: int | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        tools: Iterable[UpstreamTool],
+        page_size: int | None,
+        cursors: Cursors = "plain",
+    ) -> None:
         """Begin with these tools and with all counters at 0.
 
         ValueError for a name that occurs twice. `page_size` is the number of tools on a page, None
@@ -63,6 +79,7 @@ class ServerState:
         """
         self.name = name
         self._page_size = page_size
+        self._cursors: Cursors = cursors
         self._lock = threading.Lock()
         self._calls: Counter[str] = Counter()
         self._lists = 0
@@ -83,7 +100,7 @@ class ServerState:
         by_name = {tool.name: tool for tool in listed}
         if len(by_name) != len(listed):
             raise ValueError(f"two tools of {self.name} have the same name; rename one")
-        pages = render_pages(listed, self._page_size)
+        pages = render_pages(listed, self._page_size, self._cursors)
         with self._lock:
             self._tools, self._pages = by_name, pages
         self.changed()

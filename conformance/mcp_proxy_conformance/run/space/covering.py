@@ -42,7 +42,7 @@ def _covering(space: Space, rows: Sequence[Row], needs: Collection[str]) -> list
         for each in space.constraint
         for (given, its), (other, only) in product(each.where.items(), each.only.items())
     ]  # fmt: skip
-    made = make(factors, presets=[space.defaults | row for row in rows], constraints=conditions)
+    made = make(factors, presets=[space.defaults | {**row} for row in rows], constraints=conditions)
     return [space.bare(row) for row in made]
 
 

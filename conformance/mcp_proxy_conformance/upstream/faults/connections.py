@@ -28,7 +28,9 @@ async def send(
     """
     if reply.wait_s:
         await asyncio.sleep(reply.wait_s)
-    for piece in reply.pieces:
+    for number, piece in enumerate(reply.pieces):
+        if number == 1:
+            await reply.answered.wait()
         writer.write(piece)
         await writer.drain()
         await asyncio.sleep(reply.pause_s)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,12 +16,19 @@ import msgspec
 from mcp_proxy_conformance.upstream.dialect import OK, Right
 from mcp_proxy_conformance.upstream.faults import behaviour as do
 from mcp_proxy_conformance.upstream.faults.attempts import AttemptCount, Call, read_call
-from mcp_proxy_conformance.upstream.faults.replies import ScriptedReply, reply, well, whole
+from mcp_proxy_conformance.upstream.faults.replies import (
+    Answered,
+    ScriptedReply,
+    reply,
+    well,
+    whole,
+)
 from mcp_proxy_conformance.upstream.faults.reserved_name import NOBODY
 from mcp_proxy_conformance.upstream.faults.script import ServerScript
 from mcp_proxy_conformance.upstream.faults.server_log import ServerLog
 from mcp_proxy_conformance.upstream.http import HttpRequest
 from mcp_proxy_conformance.upstream.script import Script, Scripted, shim
+from mcp_proxy_conformance.upstream.stdio import CHATTY, NEEDED, PARTICULAR
 from mcp_proxy_conformance.upstream.tools import ServerState, UpstreamTool
 from mcp_proxy_conformance.wire.revisions import LATEST_HANDSHAKE
 
@@ -36,6 +45,8 @@ _PORTLESS = (do.Unresolvable, do.MalformedConnection, do.StdioMissing)
 _HEALABLE = (do.Backlog, do.ClosedPort, do.Banner)
 _LARGE = 1 << 20
 """Bytes from which on an answer is put on the wire once, not for each request that repeats."""
+SLOW = 0.4
+"""The share of the timeout after which a slow server answers each request."""
 _PATH, _HEALTHY, _MISSING = "mcp", "healthy", "missing"
 _ODD_SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -86,6 +97,7 @@ class FaultyServer:
         self._redirect = redirect
         self._listed_in = 0
         self._large: tuple[object, ScriptedReply] = (None, ScriptedReply())
+        self._awaiting: set[Answered] = set()
         tools = [UpstreamTool(name=name) for name in script.tools]
         dialect = script.dialect
         tools[:1] = [replace(tool, description=dialect.description) for tool in tools[:1]]
@@ -93,7 +105,7 @@ class FaultyServer:
             tools[-1:] = [replace(tool, input_schema=_ODD_SCHEMA) for tool in tools[-1:]]
         logs = any("log" in each.after for each in script.script if isinstance(each, do.Stream))
         self._script = Script(
-            ServerState(script.server_id, tools, script.page_size),
+            ServerState(script.server_id, tools, script.page_size, script.cursors),
             "both",
             list_changed=dialect.before == "changed",
             logging=logs or dialect.before == "log",
@@ -139,7 +151,10 @@ class FaultyServer:
             case do.StdioMissing():
                 return {**members, "command": [str(MISSING)], "transport": "stdio"}
         if self.url is None:
-            return {**members, "command": shim(self.port), "transport": "stdio"}
+            more = {"quiet": (), "chatty": (CHATTY,), "particular": (PARTICULAR, "")}
+            command = shim(self.port, *more[self.script.program])
+            env = {NEEDED: self.script.server_id}
+            return {**members, "command": command, "env": env, "transport": "stdio"}
         own = self.script.authorization
         headers = {} if own is None else {"Authorization": own}
         return {**members, "url": self.url, "transport": "streamable-http", "headers": headers}
@@ -193,7 +208,12 @@ class FaultyServer:
             if isinstance(behaviour, do.Guarded):
                 known = request.header("authorization") == behaviour.authorization
                 behaviour = do.Healthy() if known else do.Status(code=401)
+            if self.script.guarded and request.method != STDIO and not self._is_known(request):
+                behaviour = do.Status(code=401)
             scripted = self._scripted_reply(request, call, behaviour, attempt)
+            self._awaiting.add(scripted.answered)
+            if not call.method:
+                self._take_answer(request.body)
         self.log.requested(
             request, connection, call=call, attempt=attempt, played=played, status=scripted.status
         )
@@ -227,9 +247,13 @@ class FaultyServer:
                 right = replace(right, headers=(("Mcp-Session-Id", f"{self.token}-{attempt}"),))
         elif call.method and not answer.stateless and self._lacks_session(request):
             behaviour = do.Status(code=400)
+        if dialect.session == "insists" and self._is_ended(request, attempt):
+            behaviour = do.Status(code=404)
         if self._large[0] != (behaviour, right):
             location = self._location(behaviour.to) if isinstance(behaviour, do.Redirect) else ""
             made = reply(behaviour, right, dialect, token=self.token, location=location)
+            if dialect.pace == "slow" and call.id is not None:
+                made = replace(made, wait_s=made.wait_s + SLOW * self.script.timeout_s)
             if len(answer.body) < _LARGE:
                 return made
             self._large = ((behaviour, right), made)
@@ -245,12 +269,28 @@ class FaultyServer:
         session = request.header("mcp-session-id")
         return session is not None and self.token not in session
 
+    def _is_ended(self, request: HttpRequest, attempt: int) -> bool:
+        """Whether the request has a session id, but not the one of its attempt."""
+        session = request.header("mcp-session-id")
+        return session is not None and session != f"{self.token}-{attempt}"
+
     def _place(self, request: HttpRequest) -> str:
         """Return the last segment of the request's path; empty for a path that is not its own."""
         if request.method == STDIO:
             return _PATH
         is_own = prefix(request.path) == self.prefix
         return request.path.partition("?")[0].rpartition("/")[2] if is_own else ""
+
+    def _is_known(self, request: HttpRequest) -> bool:
+        return request.header("authorization") == self.script.authorization
+
+    def _take_answer(self, raw: bytes) -> None:
+        """Note the id that a message without a method answers, where it is waited for."""
+        with contextlib.suppress(ValueError, AttributeError):
+            message = json.loads(raw)
+            if message.get("result") == {}:
+                for each in self._awaiting:
+                    each.take(message.get("id"))
 
     def _lacks_session(self, request: HttpRequest) -> bool:
         """Whether the dialect insists on a session id and the request has none."""

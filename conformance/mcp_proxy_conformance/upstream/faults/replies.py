@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,6 +20,7 @@ from mcp_proxy_conformance.upstream.dialect import (
 )
 from mcp_proxy_conformance.upstream.faults import behaviour as do
 from mcp_proxy_conformance.upstream.http import render_head, render_response
+from mcp_proxy_conformance.upstream.script import Scripted
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
 End = Literal["keep", "fin", "rst", "silence", "drip", "end"]
@@ -36,17 +39,42 @@ _BLANK, _COMMENT = b"1\r\n \r\n", b"3\r\n:\n\n\r\n"
 _STREAM = (*EVENTS, ("Cache-Control", "no-cache"))
 
 
+class Answered:
+    """The answers to a server's own requests that are waited for, by JSON type and id."""
+
+    def __init__(self, ids: Iterable[int | str] = ()) -> None:
+        """Wait for answers to these ids."""
+        self._left = {(type(each), each) for each in ids}
+        self._all = asyncio.Event()
+
+    def take(self, answered: object) -> None:
+        """Note that an id was answered."""
+        self._left.discard((type(answered), answered))
+        if not self._left:
+            self._all.set()
+
+    async def wait(self) -> None:
+        """Wait until all were answered."""
+        if self._left:
+            await self._all.wait()
+
+
+ALREADY = Answered()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedReply(Worn):
     """The bytes sent in answer to one request, and the connection's end.
 
-    `crumb` is sent repeatedly by a drip; `closes`: the port stops listening before it is sent.
+    `crumb` is sent repeatedly by a drip; `closes`: the port stops listening before it is sent;
+    `answered` is waited for after the first piece.
     """
 
     pieces: tuple[bytes, ...] = ()
     end: End = "keep"
     crumb: bytes = b" "
     closes: bool = False
+    answered: Answered = ALREADY
     status: int | None = None
 
 
@@ -64,7 +92,8 @@ def well(
     made, status = worn(right, dialect, before), right.answer.status
     return ScriptedReply(
         pieces=made.pieces, pause_s=made.pause_s, wait_s=made.wait_s,
-        end="keep" if made.keeps else "fin", status=status,
+        end="keep" if made.keeps else "fin", status=status, awaits=made.awaits,
+        answered=Answered(made.awaits) if made.awaits else ALREADY,
     )  # fmt: skip
 
 
@@ -88,10 +117,13 @@ def reply(
             framing = "stream" if dialect.framing == "json" else dialect.framing
             return well(right, msgspec.structs.replace(dialect, framing=framing), after)
         case do.Status(code=code, body=body, headers=own, by=by):
-            headers = tuple(own.items())
             typed = any(name.lower() == "content-type" for name in own)
-            sent = whole(code, body.encode(), headers if typed or not body else (*TEXT, *headers))
-            return replace(sent, end=by or "keep")
+            headers = tuple(own.items()) if typed or not body else (*TEXT, *own.items())
+            said = Scripted(method="", status=code, body=body.encode())
+            head = "plain" if dialect.head == "charset" else dialect.head
+            bodily = msgspec.structs.replace(dialect, form="compact", head=head)
+            sent = well(replace(right, answer=said, headers=headers), bodily, ())
+            return sent if by is None else replace(sent, end=by)
         case do.Redirect(code=code):
             return whole(code, b"", (("Location", location),))
         case do.Silence() | do.Reset() | do.Close() | do.Refuses() | do.Exits():

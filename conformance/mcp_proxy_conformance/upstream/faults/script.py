@@ -10,6 +10,7 @@ import msgspec
 from mcp_proxy_conformance.upstream.dialect import PLAIN, Dialect
 from mcp_proxy_conformance.upstream.faults import behaviour as do
 from mcp_proxy_conformance.upstream.faults.behaviour import Behaviour, FieldValue, Whole
+from mcp_proxy_conformance.upstream.tools import Cursors
 
 _OVER_STDIO = (
     do.Healthy, do.Stream, do.Slow, do.Silence, do.Reset, do.Close, do.CutJson, do.Html,
@@ -38,6 +39,9 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         authorization: The header that the loader is given for it.
         transport: Whether it has a URL or a command, which speaks lines.
         dialect: How it puts its right answers on the wire.
+        cursors: How the pages of its list are made.
+        program: Over stdio, whether it writes much to standard error, or needs what it was given.
+        guarded: Whether each request without its `authorization` gets a 401.
         odd_schemas: Whether the schema of its last tool has all that JSON Schema allows.
     """
 
@@ -52,6 +56,9 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     transport: Literal["http", "stdio"] = "http"
     dialect: Dialect = PLAIN
     odd_schemas: bool = False
+    cursors: Cursors = "plain"
+    program: Literal["quiet", "chatty", "particular"] = "quiet"
+    guarded: bool = False
 
     @property
     def host(self) -> str:
