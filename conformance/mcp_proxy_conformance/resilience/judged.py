@@ -123,7 +123,7 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
         if outcome is None:
             continue
         if apart and is_own:
-            _attempts(compared, load, server, expected, says, loose)
+            _attempts(compared, load, server, expected, says, loose=loose)
         _claims(compared, load, outcome, says)
         _tools(compared, load, outcome, expected, says)
         _error(compared, load, outcome)
@@ -261,7 +261,9 @@ def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, say
     N1.request-text under another id too. "" if a redirect leads to another server.
     """
     case = load.case
-    servers: tuple[LoadServer, ...] = (msgspec.structs.replace(server, same_origin_as=None),)
+    servers: tuple[LoadServer, ...] = (
+        msgspec.structs.replace(server, same_origin_as=None, same_url_as=None),
+    )
     if clause == "I3.order":
         servers = case.given.servers[::-1]
     elif any(behaviour.to for behaviour in server.script):
@@ -314,7 +316,7 @@ def _loose(case: LoadCase) -> frozenset[str]:
 
 def _attempts(
     compared: Comparison, load: Load, server: LoadServer, expected: Expected, says: Says,
-    loose: frozenset[str],
+    *, loose: frozenset[str],
 ) -> None:  # fmt: skip
     """Add to `compared` a server's own count of attempts beside the case's bounds.
 
@@ -587,6 +589,8 @@ def _again(compared: Comparison, load: Load, name: str, expected: Expected, says
     second = load.again.outcome(name) if load.again is not None else None
     status = _shown_status(second, says)
     recounted = "O6.claimed" in load.case.clauses
+    if any(is_unasked(load, s) for s in load.case.given.servers if s.server_id == name):
+        return  # its failure was not met
     if not load.case.heals and not _went_as_expected(load, name):
         return  # its script is at another step than the case assumes
     unnamed = [c for c in load.case.clauses if c.startswith("X.") and c not in OF_ANY_FAILURE]

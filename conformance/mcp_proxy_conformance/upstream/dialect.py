@@ -144,15 +144,20 @@ def worn(right: Right, dialect: Dialect, before: Sequence[Before] | None = None)
     ahead = (dialect.before,) if before is None else before
     messages = [*_ahead(ahead, right), body] if body else []
     formed = [_formed(each, dialect.form, white) for each in messages]
+    end = b"\r\n" if dialect.framing == "crlf" else b"\n"
     if right.is_line:
-        end = b"\r\n" if dialect.framing == "crlf" else b"\n"
         head, sent = b"", b"".join(each + end for each in formed)
     else:
         head, sent = _response(right, formed, dialect)
     pieces, pause_s, awaits = [head + sent], 0.0, tuple[int | str, ...]()
     if dialect.before == "awaited" and before is None and len(messages) > 1:
-        last = sent.rindex(formed[-1][:20]) if right.is_line else sent.rindex(b"\n\n", 0, -2) + 2
-        pieces, awaits = [head + sent[:last], sent[last:]], AWAITED
+        primed = dialect.framing == "primed" and right.is_latest
+        ahead_of = (
+            b"".join(each + end for each in formed[:-1])
+            if right.is_line
+            else _events(formed[:-1], dialect.framing, primed=primed)
+        )
+        pieces, awaits = [head + ahead_of, sent[len(ahead_of) :]], AWAITED
     elif dialect.pace == "drips":
         pieces, pause_s = _cut(head + sent, _PIECES, _INSIDE), DRIPS_S / _PIECES
     elif dialect.body == "segments" and not right.is_line:

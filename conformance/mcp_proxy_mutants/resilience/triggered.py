@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-from mcp_proxy_conformance.resilience.driven_loader import says
-from mcp_proxy_conformance.resilience.judged import judged
-from mcp_proxy_conformance.resilience.loader_target import embedded_target
-from mcp_proxy_conformance.resilience.loads import Loads
-from mcp_proxy_conformance.resilience.scenarios import NAMES, load_case, scenarios, space
-from mcp_proxy_conformance.run.space.space import Row, in_words
-from mcp_proxy_conformance.targets.target import AdapterError
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 from mcp_proxy_mutants.fresh import Fresh
 from mcp_proxy_mutants.resilience.changed import ChangedLoad
 from mcp_proxy_reference import loader as std
@@ -27,7 +16,6 @@ Triggered = Callable[[str], bool]
 """Whether a server of this id has the values of the trigger."""
 FAILS = ("503", "reset", "404", "403")
 """Events at which the faults about failed servers show."""
-PATIENCE = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +28,12 @@ class Base:
     name: str
     make: Callable[[Triggered], Mapping[str, Any]]
     shows: tuple[Mapping[str, str], ...] = ({},)
+
+    def loader(self, triggered: Triggered) -> ChangedLoad:
+        """Return the loader that has the fault at the servers that are triggered."""
+        change = dict(self.make(triggered))
+        edit = change.pop("edit", None)
+        return ChangedLoad(id=self.name, text=self.name, edit=edit, change=change)
 
 
 def _edited(change: Callable[[Json], Json], when: Callable[[Json], bool] = lambda _: True) -> Any:
@@ -132,52 +126,3 @@ BASES = (
          tuple({"event": event, "history": history} for event in FAILS
                for history in ("second", "third", "sixth"))),
 )  # fmt: skip
-
-
-def named(trigger: Row) -> Iterator[tuple[str, Callable[[], bool]]]:
-    """Yield each loader that has a base fault at servers with these values: its name, its trial.
-
-    A fault that no server with these values could show is left out. A trial returns whether a
-    finding convicts the loader.
-    """
-    known = space()
-    for base in BASES:
-        fits = (
-            {**shows, **trigger}
-            for shows in base.shows
-            if all(trigger.get(name, value) == value for name, value in shows.items())
-        )
-        if any(not known.excluded(values) for values in fits):
-            yield f"{base.name} where {in_words(trigger)}", partial(killed, base, trigger)
-
-
-def killed(base: Base, trigger: Row) -> bool:
-    """Play the scenarios that have the trigger to the faulty loader; whether one convicts it."""
-    known = space()
-    rows = {
-        f"{name}-{each.id}": known.defaults | row
-        for each in scenarios()
-        for name, row in zip(NAMES, each.rows, strict=False)
-    }
-
-    def triggered(server_id: str) -> bool:
-        return trigger.items() <= rows.get(server_id, {}).items()
-
-    change = dict(base.make(triggered))
-    loader = ChangedLoad(id=base.name, text=base.name, edit=change.pop("edit", None), change=change)
-    target = embedded_target(loader, patience=PATIENCE)
-    folder = Path(tempfile.gettempdir())
-    with closing(Loads(target.loader, folder, confirm=False)) as loads:
-        judge = says(target)
-        having = [each for each in scenarios() if any(
-            trigger.items() <= (known.defaults | row).items() for row in each.rows)]  # fmt: skip
-        try:
-            for each in having:
-                case = load_case(each, judge.reads)
-                with suppress(Inconclusive, NotApplicable, AdapterError):
-                    if judged(loads.of(case), loads.of, judge).findings:
-                        return True
-        finally:
-            loads.close()
-            target.close()
-    return False

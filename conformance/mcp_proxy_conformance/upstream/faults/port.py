@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from typing import Any
 
 from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, ClosedPort
 from mcp_proxy_conformance.upstream.faults.connections import hang_up, play_whole, send
@@ -15,6 +16,7 @@ from mcp_proxy_conformance.upstream.faults.faulty_server import (
     FaultyServer,
     prefix,
 )
+from mcp_proxy_conformance.upstream.faults.replies import ScriptedReply
 from mcp_proxy_conformance.upstream.http import (
     BACKLOG,
     MOST_BODY,
@@ -28,6 +30,20 @@ LINUX = sys.platform == "linux"
 MOST_WAITING = 4
 """Connections that fill a queue of length 0; Linux accepts one, and drops later ones."""
 _STUCK_S = 0.03
+
+
+async def _nothing() -> None:
+    """Do nothing."""
+
+
+async def _beside(hearing: Coroutine[Any, Any, None], sending: Coroutine[Any, Any, bool]) -> bool:
+    """Hear while sending; return what sending returns. The end of the peer ends both."""
+    task = asyncio.ensure_future(sending)
+    try:
+        await hearing
+        return await task
+    finally:
+        task.cancel()
 
 
 class Port:
@@ -124,9 +140,18 @@ class Port:
             del request  # frees its body while waiting for the next one
             if reply.closes:
                 self._held, keeps = self._listener.refuse(), False
-            keeps = await send(reply, reader, writer) and keeps
+            heard = self._hear(reader, reply, connection) if self._speaks_lines else _nothing()
+            keeps = await _beside(heard, send(reply, reader, writer)) and keeps
         if self._speaks_lines and not writer.is_closing():
             await hang_up(reader, writer)
+
+    async def _hear(
+        self, reader: asyncio.StreamReader, reply: ScriptedReply, connection: int
+    ) -> None:
+        """Take the lines of a process until those that the reply waits for have come."""
+        while not reply.answered.is_whole:
+            request = await self._request(reader)
+            self._server(request).reply(request, connection)
 
     async def _request(self, reader: asyncio.StreamReader) -> HttpRequest:
         """Read one request, or one line of a process that is not blank, as a request."""

@@ -53,6 +53,11 @@ class Answered:
         if not self._left:
             self._all.set()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all were answered."""
+        return not self._left
+
     async def wait(self) -> None:
         """Wait until all were answered."""
         if self._left:
