@@ -21,6 +21,7 @@ from mcp_proxy_conformance.resilience.blame import (
 from mcp_proxy_conformance.resilience.controls import LoadOf, allowed, basis, status_of
 from mcp_proxy_conformance.resilience.load_case import (
     CONTROLS,
+    SCENARIO,
     Expected,
     GivenLoad,
     LoadCase,
@@ -309,7 +310,12 @@ def _isolation(load: Load, says: Says) -> list[str]:
 
 
 def _loose(case: LoadCase) -> frozenset[str]:
-    """Return the clauses that the case cites although the table of behaviours names none for it."""
+    """Return the clauses that a case cites although the table of behaviours has them for no server.
+
+    A scenario cites only what the table may blame.
+    """
+    if case.area == SCENARIO:
+        return frozenset()
     of_table = (shown(server, case.given.max_attempts) for server in case.given.servers)
     return frozenset(case.clauses).difference(*of_table)
 

@@ -38,6 +38,8 @@ CONNECTION_WORDS: frozenset[str] = frozenset(ConnectionWord.__args__)  # type: i
 STDIO_WORDS: frozenset[str] = frozenset({"stdio_missing", "stdio_exits", "stdio_garbage"})
 STDIO = "stdio"
 """The capability of loaders that start servers by a command; only they are given one."""
+SCENARIO = "scenario"
+"""The area of loads that are made of rows of the space."""
 LATER_PAGE: Literal["later page"] = "later page"
 HEALTHY_PATH, MISSING_PATH, ITSELF = "healthy path", "missing path", "itself"
 """Targets of a redirect that are paths of the same server."""

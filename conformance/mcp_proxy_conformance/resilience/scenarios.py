@@ -13,6 +13,7 @@ from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
 from mcp_proxy_conformance.resilience.blame import blamed, is_open
 from mcp_proxy_conformance.resilience.load_case import (
+    SCENARIO,
     AttemptBounds,
     Behaviour,
     Expected,
@@ -40,7 +41,6 @@ from mcp_proxy_conformance.upstream.dialect import Dialect, table
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 WORDS: tuple[Status, ...] = ("available", "transient", "permanent", "denied")
-AREA = "scenario"
 FOLDER = fixtures_dir() / "resilience" / "space"
 SHORT_S, USUAL_S, LONG_S = 1.0, 3.0, 10.0
 """Timeouts of servers that are waited for, of others, and of those with megabytes to send."""
@@ -145,7 +145,7 @@ def load_case(scenario: Scenario, reads: Reads) -> LoadCase:
     }
     return LoadCase(
         id=scenario.id,
-        area=AREA,
+        area=SCENARIO,
         title="Each server ends as its script allows.",
         source=("Status semantics & transitions", "Error → status mapping"),
         clauses=_clauses(servers, most, reads, again=bool(history)),
