@@ -176,7 +176,7 @@ def _makes(dimension: str, whole: Row) -> dict[str, Any]:
 def _behaviour(dimension: str, whole: Row, **members: str) -> Behaviour:
     made = members | _makes(dimension, whole)
     if "body" in made:
-        made["body"] = made["body"].replace("{filler}", "nothing to see here\n" * 300)
+        made["body"] = made["body"].replace("{filler}", "nothing to see here " * 300)
     return msgspec.convert(made, Behaviour)
 
 
