@@ -189,7 +189,8 @@ class Listener:
         address, held = self._socket.getsockname(), socket.socket()
         self._stop()
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        held.bind(address)
+        with contextlib.suppress(OSError):  # a connection of somebody else has the port now
+            held.bind(address)
         for task in {*self._live} - {asyncio.current_task()}:
             task.cancel()
         return held
