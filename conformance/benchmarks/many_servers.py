@@ -22,7 +22,7 @@ from pathlib import Path
 from amounts import positive
 
 from mcp_proxy_conformance.resilience.blame import blamed
-from mcp_proxy_conformance.resilience.load_case import GivenLoad, LoadCase, LoadServer
+from mcp_proxy_conformance.resilience.load_case import Behaviour, GivenLoad, LoadCase, LoadServer
 from mcp_proxy_conformance.resilience.loader import LoaderProgram
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.resilience.scenarios import expected, is_waited_for, script_of, space
@@ -42,9 +42,9 @@ def mixed(count: int) -> LoadCase:
     """
     events = [script_of({"event": name})[0] for name in space().values["event"]]
     played = [event for event in events if event.do not in ("slow", "refuses", "exits")]
-    exchanges = [event for event in played if not event.is_of_connection]
+    exchanges = [event for event in played if not is_alone(event)]
     pairs = list(zip(exchanges, [*exchanges[1:], exchanges[0]], strict=True))
-    scripts = [*pairs, *((event,) for event in played if event.is_of_connection)]
+    scripts = [*pairs, *((event,) for event in played if is_alone(event))]
     servers = [
         LoadServer(
             server_id=f"s{number}",
@@ -59,6 +59,11 @@ def mixed(count: int) -> LoadCase:
         given=GivenLoad(max_attempts=ATTEMPTS, servers=tuple(servers), controls=False),
         then={server.server_id: expected(server, ATTEMPTS, Reads()) for server in servers},
     )  # fmt: skip
+
+
+def is_alone(event: Behaviour) -> bool:
+    """Whether the event is the only one of its server: of the whole connection, or a greeting."""
+    return event.is_of_connection or event.do == "banner"
 
 
 def wrong(load: Load) -> dict[str, str]:

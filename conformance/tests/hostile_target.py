@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mcp_proxy_conformance.upstream.http import Listener
+
 Json = Any
 DESCRIPTION = "Find tools by what they do. With include_disabled, locked ones are listed as well."
 
@@ -154,15 +156,13 @@ def serving(target: Hostile) -> Iterator[str]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    started = asyncio.start_server(
-        target.handle, "127.0.0.1", 0, limit=1 << 20, ssl=_certified() if target.tls else None
-    )
-    server = asyncio.run_coroutine_threadsafe(started, loop).result(5)
-    target.port = server.sockets[0].getsockname()[1]
+    listener = Listener(target.handle, 1 << 20, _certified() if target.tls else None)
+    asyncio.run_coroutine_threadsafe(listener.open("127.0.0.1"), loop).result(5)
+    target.port = listener.port
     try:
         yield f"{target.scheme}://127.0.0.1:{target.port}/mcp"
     finally:
-        asyncio.run_coroutine_threadsafe(_end(server), loop).result(5)
+        asyncio.run_coroutine_threadsafe(listener.close(), loop).result(5)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(5)
         loop.close()
@@ -173,20 +173,6 @@ def _certified() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(Path(__file__).parent / "tls" / "server.pem")
     return context
-
-
-async def _end(server: asyncio.Server) -> None:
-    """Close the server, and cancel all other tasks of the loop: its connections.
-
-    One that was just being accepted becomes a task of its own a little later.
-    """
-    server.close()
-    await asyncio.sleep(0)
-    while others := asyncio.all_tasks() - {asyncio.current_task()}:
-        for task in others:
-            task.cancel()
-        await asyncio.wait(others)
-        await asyncio.sleep(0)
 
 
 def welcome(**members: Json) -> Json:

@@ -113,6 +113,10 @@ class EmbeddedLoader:
         answer = await self._load(request)
         return json.dumps({"id": request["id"], "ok": answer}, ensure_ascii=False).encode()
 
+    def leave(self) -> bool:
+        """Return True: it has no end of its own, so that what it started must have ended before."""
+        return True
+
     def stop(self, patience_s: float = END_S) -> None:
         """Cancel the load in progress, if any; `patience_s` is ignored."""
         del patience_s

@@ -122,12 +122,13 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     dialect: Dialect = PLAIN
     odd_schemas: bool = False
     cursors: Cursors = "plain"
-    program: Literal["quiet", "chatty", "particular"] = "quiet"
+    program: Literal["quiet", "chatty", "particular", "stubborn"] = "quiet"
     guarded: bool = False
     same_origin_as: str | None = None
     same_url_as: str | None = None
     authorization: str | None = None
     path: str | None = None
+    slash: bool = False
     query: str | None = None
     userinfo: str | None = None
     headers: dict[str, str] = {}

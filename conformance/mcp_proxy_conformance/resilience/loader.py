@@ -106,6 +106,9 @@ class Loader(Protocol):
         if the loader fails. Raises AdapterError if it cannot load at all.
         """
 
+    def leave(self) -> bool:
+        """Return whether the loader ends by itself within `END_S`; what it started is left."""
+
     def stop(self, patience_s: float = END_S) -> None:
         """End the loader, which gets `patience_s` seconds to end by itself; a load is cancelled."""
 
@@ -217,6 +220,10 @@ class LoaderProgram:
             except ProtocolFault as fault:
                 raise self._break(str(fault)) from None
             return loaded
+
+    def leave(self) -> bool:
+        """Close the program's standard input, and return whether it ends within `END_S`."""
+        return self._program is None or self._program.leave(END_S)
 
     def stop(self, patience_s: float = END_S) -> None:
         """Close the program's standard input, wait up to `patience_s` seconds, end its group.

@@ -10,7 +10,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
@@ -43,11 +42,14 @@ LOOK_S, LATER_S = 0.01, 0.5
 """Seconds between two looks at logs, and the least until a port that was closed listens."""
 COUNT_S = 1.0
 """Seconds between two counts of the loads that have not ended."""
+GONE_S = 1.0
+"""Seconds in which the connection of an ended program may close."""
 GROWS = 4.0
 """The most by which a pause may grow over the one before."""
 PLAYED = (
     "server_id", "tools", "page_size", "timeout_s", "script", "same_origin_as", "transport",
     "dialect", "odd_schemas", "same_url_as", "authorization", "cursors", "program", "guarded",
+    "path", "slash", "query",
 )  # fmt: skip
 
 
@@ -58,7 +60,8 @@ class Load:
     `attempts` are counts by server id, None where they cannot be counted; `unmet` is why this
     machine cannot play a server's fault, by server id; `again` is a second load of the same
     servers, whose scripts continue, and `attempts_again` are its attempts. `untried`: why the load
-    was not even begun, because the loader would not answer it; empty if it was.
+    was not even begun, because the loader would not answer it; empty if it was. `ended` is a
+    monotonic time; `left` is what still runs after the end of the loader, if that was looked at.
     """
 
     case: LoadCase
@@ -69,6 +72,8 @@ class Load:
     again: Loaded | None = None
     attempts_again: Mapping[str, int] = field(default_factory=dict)
     untried: str = ""
+    ended: float = field(default_factory=time.monotonic)
+    left: tuple[str, ...] = ()
 
     @property
     def is_answered(self) -> bool:
@@ -154,6 +159,15 @@ class Loads:
         `of` still returns the first one. Raises AdapterError if the program broke.
         """
         return self._crew.submit(self._once, case).result()
+
+    def to_the_end(self, case: LoadCase) -> Load:
+        """Load a case with a loader that is ended then; return the load with what is `left`.
+
+        Raises AdapterError if the program broke.
+        """
+        loader = self._make(self._folder / "ended")
+        self._all.append(loader)
+        return self._crew.submit(_loaded, loader, case, self._slower, 0.0, ends=True).result()
 
     def settle(self) -> None:
         """Wait until no load is in progress."""
@@ -316,12 +330,14 @@ def is_alike(case: LoadCase) -> bool:
     return len(kinds) < 2 and "I1.isolated" not in case.clauses  # noqa: PLR2004
 
 
-def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Load:
+def _loaded(
+    loader: Loader, case: LoadCase, slower: float, late_s: float, *, ends: bool = False
+) -> Load:
     """Start the servers of a case and have the loader load them, as often as the case says.
 
     Before the last of several loads servers that heal become healthy, if the case says so; there is
     none after one without an answer. The servers' counts, and faults that this machine cannot play,
-    are kept.
+    are kept. With `ends` the loader is ended, and what is left of its programs looked at.
     """
     own = [_slowed(server, slower) for server in case.servers()]
     scripts = read_scripts([_script(server) for server in own])
@@ -350,6 +366,7 @@ def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Loa
                     before[server.server_id] = 0
             if again is None or again.is_answered:
                 again = loader.load(handed, **wanted)
+        left = _left(loader, servers, own) if ends and first.is_answered else ()
         later = {
             name: (servers.attempts(name) or 0) - number
             for name, number in before.items()
@@ -363,7 +380,19 @@ def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Loa
         unmet=unmet,
         again=again,
         attempts_again=later,
+        left=left,
     )
+
+
+def _left(loader: Loader, servers: FaultServers, own: Sequence[LoadServer]) -> tuple[str, ...]:
+    """End a loader; return what runs then: itself, and ids of servers whose programs do."""
+    late = [] if loader.leave() else ["the loader"]
+    until = time.monotonic() + GONE_S
+    while runs := [each.server_id for each in own if servers.runs(each.server_id)]:
+        if time.monotonic() > until:
+            break
+        time.sleep(LOOK_S)
+    return (*late, *runs)
 
 
 def closed_at_first(own: Sequence[LoadServer]) -> list[str]:
@@ -464,7 +493,7 @@ def _script(server: LoadServer) -> dict[str, Any]:
 
 
 def _handed(connection: dict[str, Any], server: LoadServer) -> dict[str, Any]:
-    """Return the connection that the loader is given, with the case's additions to URL and headers.
+    """Return the connection that the loader is given, with the case's user and headers.
 
     A command is split into program and arguments.
     """
@@ -473,11 +502,6 @@ def _handed(connection: dict[str, Any], server: LoadServer) -> dict[str, Any]:
         handed["command"], *handed["args"] = handed["command"]
     if server.headers:
         handed["headers"] = {**handed.get("headers", {}), **server.headers}
-    if handed.get("url") and (server.userinfo or server.query or server.path):
-        parts = urlsplit(handed["url"])
-        before, _, last = parts.path.rpartition("/")
-        path = f"{before}/{server.path}/{last}" if server.path else parts.path
-        netloc = f"{server.userinfo}@{parts.netloc}" if server.userinfo else parts.netloc
-        query = server.query or parts.query
-        handed["url"] = urlunsplit(parts._replace(netloc=netloc, path=path, query=query))
+    if handed.get("url") and server.userinfo:
+        handed["url"] = handed["url"].replace("//", f"//{server.userinfo}@", 1)
     return handed

@@ -8,16 +8,26 @@ from http import HTTPStatus
 from mcp_proxy_conformance.resilience.blame import Blame, blamed
 from mcp_proxy_conformance.resilience.load_case import LATER_PAGE, LoadServer
 from mcp_proxy_conformance.resilience.loads import Load
+from mcp_proxy_conformance.resilience.unanswered import may_wait
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.upstream.faults import Seen
 
 WELL = ("healthy", "stream", "set_cookie", "session", "slow", "guarded")
 """Words of behaviours that give the right answer."""
 PAGED = "O3.later-page"
+GOES_ON = ("notifications/initialized", "tools/list")
+NEARLY = 0.9
+"""The share of its timeout after which a loader may have given up an answer."""
 
 
 def is_unasked(load: Load, server: LoadServer) -> bool:
-    """Whether a server fails on a later page of its tools, and the loader asked for none."""
+    """Whether the loader did not ask for what its server is about.
+
+    That is a later page that fails; or anything at all after the server's older revision.
+    """
+    log = load.servers.log(server.server_id)
+    if server.dialect.only and not any(request.method in GOES_ON for request in log):
+        return True
     scripted = any(behaviour.on == LATER_PAGE for behaviour in server.script)
     return scripted and not any(request.paged for request in _lists(load, server))
 
@@ -56,6 +66,21 @@ def blames_of(load: Load, server: LoadServer, status: object, reads: Reads) -> t
         for request in _lists(load, server)
     )
     return tuple(blame for blame in blames if not (listed and blame.clauses == ("X.failed",)))
+
+
+def ran_out(load: Load) -> bool:
+    """Whether the loader seems to have given up waiting at a server that answers in time.
+
+    A busy machine makes it do so. It is seen by a timeout without a request, after one to which
+    the right answer, or a failure, comes at once.
+    """
+    return any(
+        after - request.at >= NEARLY * server.timeout_s
+        and not may_wait(server.behaviour(max(1, request.attempt)))
+        for server in load.case.servers()
+        if (log := load.servers.log(server.server_id))
+        for request, after in zip(log, [*(later.at for later in log[1:]), load.ended], strict=True)
+    )
 
 
 def _lists(load: Load, server: LoadServer) -> Iterator[Seen]:

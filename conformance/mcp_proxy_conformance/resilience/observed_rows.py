@@ -143,5 +143,5 @@ def _unarmed(load: Load, name: str) -> str:
             if why := load.unmet.get(server.server_id):
                 return why
             if load.is_answered and is_unasked(load, server):
-                return "the loader asks for first pages only"
+                return "the loader asks for first pages, or for its own revision, only"
     return ""

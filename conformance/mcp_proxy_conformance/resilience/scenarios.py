@@ -42,8 +42,8 @@ from mcp_proxy_conformance.upstream.dialect import Dialect, table
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 WORDS: tuple[Status, ...] = ("available", "transient", "permanent", "denied")
 FOLDER = fixtures_dir() / "resilience" / "space"
-SHORT_S, USUAL_S, LONG_S = 1.0, 3.0, 10.0
-"""Timeouts of servers that are waited for, of others, and of those with megabytes to send."""
+USUAL_S, LONG_S = 3.0, 10.0
+"""Timeouts of servers that are not waited for, and of those with megabytes to send."""
 WAITED_FOR = {
     "silence", "slow", "banner", "backlog", "stdio_garbage", "empty", "html", "broken_json",
 }  # fmt: skip
@@ -58,7 +58,8 @@ CROWDED = 100
 """Characters in the ids of the many servers of a crowd, so that a load is larger than 64 kB."""
 OF_ANY = (
     "I1.isolated", "I4.bounded", "O1.one-each", "O2.word", "O3.loaded", "O3.no-tools",
-    "O3.own-tools", "O4.error", "O4.none", "O6.claimed", "S2.no-tools",
+    "O3.own-tools", "O4.error", "O4.none", "O6.claimed", "S2.no-tools", "W1.both", "W1.denied",
+    "W1.failed", "W1.lines", "W1.named", "W1.one-class",
 )  # fmt: skip
 """The clauses that any scenario can show, besides those of its servers' behaviour."""
 
@@ -131,7 +132,7 @@ def load_case(scenario: Scenario, reads: Reads) -> LoadCase:
     servers = [
         server
         for name, row in zip(NAMES, scenario.rows, strict=False)
-        for server in _servers(row, name, f"{name}-{scenario.id}", reads)
+        for server in _servers(row, name, scenario.id, reads)
     ]
     servers += [
         LoadServer(server_id=f"crowd-{number}-{'x' * CROWDED}", tools=(), script=(NOWHERE,))
@@ -175,28 +176,36 @@ def _makes(dimension: str, whole: Row) -> dict[str, Any]:
 
 def _behaviour(dimension: str, whole: Row, **members: str) -> Behaviour:
     made = members | _makes(dimension, whole)
+    made |= _makes("says", whole) if dimension == "event" else {}
     if "body" in made:
-        made["body"] = made["body"].replace("{filler}", "nothing to see here " * 300)
+        made["body"] = made["body"].replace(
+            "{filler}", "nothing to see here " * made.pop("much", 300)
+        )
     return msgspec.convert(made, Behaviour)
 
 
-def _servers(row: Row, name: str, server_id: str, reads: Reads) -> Iterator[LoadServer]:
+def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadServer]:
     """Yield the server of a row, and its twin if it has one."""
     whole = space().defaults | {**row}
+    server_id = f"{name}{_makes('id', whole)['with']}-{scenario}"
     script = tuple(_undeclared(step, reads) for step in script_of(row))
     is_large = whole["size"] in ("1.1MB", "8MB") or whole["listing"] == "many"
     usual_s = LONG_S if is_large else USUAL_S
+    short_s = _makes("timeout", whole)["seconds"]
+    timeout_s = short_s if any(map(is_waited_for, script)) else usual_s
     listing, twin = _makes("listing", whole), whole["twin"]
     tools = tuple(tool for form in listing["tools"] for tool in _tools(form, name))
-    given = whole["credentials"] == "header"
-    own: dict[str, Any] = {"authorization": "Bearer first"} if given or twin == "url" else {}
+    given = whole["credentials"] != "none"
+    own: dict[str, Any] = _makes("credentials", whole) | _makes("address", whole)
+    if twin == "url" and not given:
+        own["authorization"] = "Bearer first"
     dialect = msgspec.convert({each: whole[each] for each in table()}, Dialect)
     yield LoadServer(
         server_id=server_id,
         tools=tools,
         page_size=listing.get("page_size"),
-        timeout_s=SHORT_S if any(map(is_waited_for, script)) else usual_s,
-        script=script,
+        timeout_s=timeout_s,
+        script=tuple(_timed(step, timeout_s) for step in script),
         transport="stdio" if whole["transport"] == "stdio" else "http",
         odd_schemas=listing.get("odd", False),
         dialect=dialect,
@@ -214,12 +223,20 @@ def _servers(row: Row, name: str, server_id: str, reads: Reads) -> Iterator[Load
             yield LoadServer(server_id=server_id.upper(), tools=(f"{name}2_tool",))
         case "id-signs":
             yield LoadServer(server_id=server_id.replace("-", ""), tools=(f"{name}2_tool",))
+        case "command":
+            yield LoadServer(server_id=f"{server_id}-twin", tools=(f"{name}_twin",),
+                             transport="stdio", program="particular")  # fmt: skip
         case "origin":
             yield LoadServer(server_id=f"{server_id}-twin", tools=(f"{name}_twin",),
                              dialect=dialect, same_origin_as=server_id)  # fmt: skip
         case "url":
             yield LoadServer(server_id=f"{server_id}-twin", tools=(f"{name}_twin",),
                              same_url_as=server_id, authorization="Bearer second")  # fmt: skip
+
+
+def _timed(step: Behaviour, timeout_s: float) -> Behaviour:
+    """Return a behaviour with its delay in seconds, where the space has it in timeouts."""
+    return msgspec.structs.replace(step, seconds=step.seconds and step.seconds * timeout_s)
 
 
 def row_name(server_id: str) -> str:

@@ -14,7 +14,8 @@ ATTENTION = ("attention", "check", "fix", "action", "configur", "repair", "look"
 """Words with the meaning of the two warnings, or parts of such words."""
 
 PLAIN_ID = re.compile(
-    r"(alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa)([._-]?\d)?|(control|server|late)-\w+"
+    r"(alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa)([._-]?\d|-[\da-f]{8}(-twin)?)?"
+    r"|(control|server|late)-\w+"
 )
 """Ids that are no words of a message, as `404` or `missing` may be in a warning about another."""
 
@@ -31,13 +32,13 @@ def _named(server_id: str, text: str) -> bool:
 def warnings(compared: Comparison, load: Load) -> None:
     """Add to `compared` a load's warnings beside its outcomes: whom they name, number, wording.
 
-    The transient and the permanent one name servers of their class only, have a word of its
-    sense, and differ in wording; no available server is named; both are given if servers of
-    both failed, none without servers. Raises Inconclusive if the case is about warnings and
-    there are none.
+    The transient and the permanent one name the servers of their class, and only these, have a
+    word of its sense, and differ in wording; no available server is named; both are given if
+    servers of both failed, none without servers. Raises Inconclusive if the case is about warnings
+    and there are none.
     """
     loaded = load.loaded
-    about = any(clause.startswith("W1") for clause in load.case.clauses)
+    about = load.case.area == "warning"
     if about and not any(loaded.answer.warnings.values()):
         raise Inconclusive("the loader declares warnings, but gave none about servers that failed")
     lines = {word: "\n".join(texts) for word, texts in loaded.answer.warnings.items()}
@@ -57,12 +58,18 @@ def warnings(compared: Comparison, load: Load) -> None:
             name for name, status in by_status.items()
             if _named(name, "\n".join(lines.values())) and status == "available"
         ],
+        "W1.named": [
+            name for name, status in by_status.items()
+            if status in ("transient", "permanent") and PLAIN_ID.fullmatch(name)
+            and lines.get(status) and not _named(name, lines[status])
+        ],
     }  # fmt: skip
     statuses = set(by_status.values())
     of_classes = {
         "W1.one-class": {"transient", "permanent"},
         "W1.denied": {"denied"},
         "W1.failed": {"available"},
+        "W1.named": {"transient", "permanent"},
     }
     for clause, names in wrong.items():
         is_shown = bool(statuses & of_classes[clause]) and any(lines.values())

@@ -106,12 +106,17 @@ class LineProgram(Process):
 
     def finish(self, patience_s: float) -> None:
         """Close the program's standard input, wait up to that many seconds, then end its group."""
+        self.leave(patience_s)
+        self.end()
+
+    def leave(self, patience_s: float) -> bool:
+        """Close the program's standard input, and return whether it ends in that many seconds."""
         assert self._child.stdin is not None
         self._over.set()
         with contextlib.suppress(OSError, ValueError, subprocess.TimeoutExpired):
             self._child.stdin.close()
             self._child.wait(patience_s)
-        self.end()
+        return not self.alive()
 
     def end(self, patience_s: float = 3.0, *, at_once: bool = False) -> None:
         """End the process group, by force after `patience_s` or `at_once`; drop further output."""

@@ -27,6 +27,7 @@ Framing = Literal[
 Before = Literal["nothing", "log", "progress", "ping", "same-id", "changed", "awaited"]
 AWAITED = ("7", 7)
 """The ids of the requests whose answers are awaited before the answer to a client's request."""
+OLDER = "2025-06-18"
 OK = 200
 LATE_S, DRIPS_S, SEGMENT_S = 0.25, 0.2, 0.001
 """Seconds before a late answer, from the first to the last drip, and between two segments."""
@@ -49,11 +50,18 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     body: Literal["length", "chunks", "split", "extensions", "close", "segments"] = "length"
     head: Literal["plain", "charset", "case", "bare", "interim"] = "plain"
     size: Literal["small", "70kB", "1.1MB", "8MB"] = "small"
-    session: Literal["id", "none", "insists"] = "id"
+    session: Literal["id", "none", "signs", "insists"] = "id"
+    revision: Literal["asked", "older"] = "asked"
+    get: Literal["refused", "open", "talks"] = "refused"
     before: Before = "nothing"
     form: Literal["compact", "escapes", "spaces", "order", "extra", "numbers"] = "compact"
     pace: Literal["prompt", "drips", "late", "slow"] = "prompt"
     coding: Literal["identity", "gzip"] = "identity"
+
+    @property
+    def only(self) -> str:
+        """The only revision that the server supports; empty if it knows all."""
+        return OLDER if self.revision == "older" else ""
 
     @property
     def description(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import ssl
 import threading
 from dataclasses import dataclass
 from http.client import responses
@@ -146,13 +147,15 @@ class Listener:
         self,
         serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
         longest: int = MOST_HEAD,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Listen nowhere yet; `serve` is awaited for each connection.
+        """Listen nowhere yet; `serve` is awaited for each connection, which may speak TLS.
 
         The reader refuses a line, or a head, of more than `longest` bytes.
         """
         self._serve = serve
         self._longest = longest
+        self._tls = tls
         self._socket: socket.socket | None = None
         self._live: dict[asyncio.Task[None], socket.socket | asyncio.WriteTransport] = {}
         self.port = 0
@@ -219,7 +222,7 @@ class Listener:
         reader = asyncio.StreamReader(limit=self._longest, loop=loop)
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
         with contextlib.suppress(*_ENDED):
-            transport, _ = await loop.connect_accepted_socket(lambda: protocol, sock)
+            transport, _ = await loop.connect_accepted_socket(lambda: protocol, sock, ssl=self._tls)
             self._live[task] = transport
             writer = asyncio.StreamWriter(transport, protocol, reader, loop)
             try:

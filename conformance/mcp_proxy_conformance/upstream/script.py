@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_proxy_conformance.upstream.http import MOST_BODY, Listener
+from mcp_proxy_conformance.upstream.stdio import ODD
 from mcp_proxy_conformance.wire import revisions
 from mcp_proxy_conformance.wire.jsonrpc import dumps
 
@@ -67,15 +68,18 @@ class Script:
         list_changed: bool,
         logging: bool = False,
         instructions: str = "",
+        only: str = "",
     ) -> None:
         """Answer by the tools of `state`, in the revisions of `eras`.
 
         `list_changed` and `logging` are whether notifications of changed tools, and logging, are
-        declared; `instructions` are left out if empty.
+        declared; `instructions` are left out if empty. `only` is the one revision with a handshake
+        that it supports; empty are all.
         """
         self._state = state
         self._instructions = {"instructions": instructions} if instructions else {}
         self._eras = eras
+        self._handshakes = (only,) if only else revisions.HANDSHAKE_REVISIONS
         self._capabilities: dict[str, Any] = {
             "tools": {"listChanged": True} if list_changed else {}
         }
@@ -151,9 +155,7 @@ class Script:
         requested = params.get("protocolVersion")
         if self._eras == "stateless":
             raise self._unsupported(requested)
-        granted = (
-            requested if requested in revisions.HANDSHAKE_REVISIONS else revisions.LATEST_HANDSHAKE
-        )
+        granted = requested if requested in self._handshakes else self._handshakes[-1]
         return dumps({"protocolVersion": granted, **self._identity()})[1:-1]
 
     def _listed(self, cursor: Any) -> bytes:
@@ -185,7 +187,7 @@ class Script:
 
     def _versions(self) -> list[str]:
         """Return the protocol revisions that this server supports."""
-        handshake = [] if self._eras == "stateless" else list(revisions.HANDSHAKE_REVISIONS)
+        handshake = [] if self._eras == "stateless" else list(self._handshakes)
         return handshake if self._eras == "handshake" else [*handshake, revisions.LATEST_STATELESS]
 
     def _unsupported(self, requested: Any) -> _Refusal:
@@ -218,6 +220,11 @@ def shim(port: int, *more: str) -> list[str]:
     """
     program = Path(__file__).with_name("stdio.py")
     return [sys.executable, "-I", "-S", str(program), "--connect", f"127.0.0.1:{port}", *more]
+
+
+def particular() -> list[str]:
+    """Return a command line as `shim`, with odd arguments; the port is in the environment."""
+    return [sys.executable, "-I", "-S", str(Path(__file__).with_name("stdio.py")), *ODD]
 
 
 class LineServer:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import signal
 import socket
 import sys
 import threading
 
 CHUNK = 1 << 16
-TELLS, CHATTY, PARTICULAR = "--environment", "--chatty", "--particular"
+TELLS, CHATTY, STUBBORN = "--environment", "--chatty", "--stubborn"
+ODD = ["--particular", "", "two words", "a\"b'c\\", "$HOME", "*", "--", "ü"]
+"""The arguments of a program that needs them unchanged, and its address in a variable."""
 NOISE = 200_000
 NEEDED = "FAULT_SERVER"
 
 
-def _carry_in(sock: socket.socket) -> None:
-    """Copy standard input to the suite until it ends, then shut that direction; errors end it."""
+def _carry_in(sock: socket.socket, *, stays: bool) -> None:
+    """Copy standard input to the suite until it ends, then shut that direction unless it `stays`.
+
+    Errors end it.
+    """
     try:
         while chunk := os.read(0, CHUNK):
             sock.sendall(chunk)
-        sock.shutdown(socket.SHUT_WR)
+        if not stays:
+            sock.shutdown(socket.SHUT_WR)
     except OSError:
         pass  # the suite hung up: the other direction sees it too
 
@@ -44,18 +52,22 @@ def main(arguments: list[str]) -> int:
     """Copy between standard streams and HOST:PORT until the suite hangs up; return 0.
 
     With `--environment`, the suite is sent the program's environment first; with `--chatty`, much
-    is written to standard error; with `--particular` it wants an empty argument after that, a
+    is written to standard error; with `--stubborn` it goes on at the end of its input and at
+    SIGTERM. With `--particular` it wants the arguments ODD, HOST:PORT in the
     variable FAULT_SERVER and the PATH of its parent, and returns 4 without them. 1 if the suite
     resets the connection, 2 for a wrong command line, 3 if it does not answer; standard error says
     which.
     """
-    if arguments[2:3] == [PARTICULAR]:
-        if arguments[3:] != [""] or not {NEEDED, "PATH"} <= os.environ.keys():
-            sys.stderr.write(f"an empty argument, {NEEDED} and PATH are needed\n")
+    if arguments[:1] == ODD[:1]:
+        if arguments != ODD or not {NEEDED, "PATH"} <= os.environ.keys():
+            sys.stderr.write(f"the arguments {ODD}, {NEEDED} and PATH are needed\n")
             return 4
-        del arguments[2:]
+        arguments = ["--connect", os.environ[NEEDED]]
     chatty = arguments[2:] == [CHATTY]
-    del arguments[2 : 2 + chatty]
+    stubborn = arguments[2:] == [STUBBORN]
+    if stubborn:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    del arguments[2 : 2 + chatty + stubborn]
     tells = arguments[2:] == [TELLS]
     if arguments[:1] != ["--connect"] or ":" not in arguments[-1 - tells]:
         sys.stderr.write("usage: stdio --connect HOST:PORT [--environment]\n")
@@ -74,7 +86,8 @@ def main(arguments: list[str]) -> int:
     for _ in range(NOISE // 100 if chatty else 0):
         sys.stderr.write(f"{'starting ' * 11}\n")
     sys.stderr.flush()
-    threading.Thread(target=_carry_in, args=(sock,), daemon=True).start()
+    carry = functools.partial(_carry_in, sock, stays=stubborn)
+    threading.Thread(target=carry, daemon=True).start()
     return _carry_out(sock)
 
 

@@ -1,4 +1,4 @@
-"""Retry pauses of a loader, its concurrency, and the order of its outcomes."""
+"""Retry pauses of a loader, its concurrency, the order of its outcomes, and its end."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from mcp_proxy_conformance.resilience.pauses import (
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 SLOW_S, MANY = 0.4, 6
+TIMEOUT_S, STUBBORN = 1.0, ("yew", "fir")
 CLAIMED = "attempts reported for oak"
 NONE_OR_ONE = "0 or 1"
 AT_LEAST = f"at least {SOME:.1%}"
@@ -69,6 +70,20 @@ ORDERED = a_load(
     ),
 )
 LOST = a_load("lost", a_server("oak", Behaviour(do="unresolvable")), a_server("elm"))
+STARTED = a_load(
+    "started",
+    *(
+        LoadServer(server_id=name, tools=(f"{name}_tool",), transport="stdio", timeout_s=TIMEOUT_S,
+                   program="stubborn" if name in STUBBORN else "quiet", script=script)
+        for name, script in (
+            ("oak", (HEALTHY,)),
+            ("elm", (Behaviour(do="silence"), HEALTHY)),
+            ("ash", (Behaviour(do="silence", on="tools/list"),)),
+            ("yew", (HEALTHY,)),
+            ("fir", (Behaviour(do="silence"),)),
+        )
+    ),
+)  # fmt: skip
 TIMED = (WELL, SLOW, ORDERED, LOST)
 """Begun together; that of pauses goes by itself, since noise of others would leave it open."""
 
@@ -171,6 +186,21 @@ def test_an_unknown_name_is_looked_up_once(bench: LoadBench) -> None:
     claimed = {CLAIMED: _claimed_of_failed(load, "oak")}
 
     assert claimed == {CLAIMED: NONE_OR_ONE}
+
+
+@requirement("I7.ended")
+@on(LOADS, needs=("stdio",))
+def test_nothing_that_was_started_outlives_the_loader(bench: LoadBench) -> None:
+    """Of five programs, some silent or deaf to SIGTERM, none runs when the loader has ended.
+
+    It has five seconds for that. Inconclusive if a program was not asked anything, or the load was
+    not answered.
+    """
+    load = bench.to_the_end(STARTED)
+    if not load.is_answered or not all(map(load.servers.log, load.case.then)):
+        raise Inconclusive("the loader did not start all programs")
+
+    assert {"still running": load.left} == {"still running": ()}
 
 
 def _sure(difference: Difference) -> str:

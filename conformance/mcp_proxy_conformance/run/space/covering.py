@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence
-from itertools import product
 from typing import Any
 
 import msgspec
@@ -38,9 +37,10 @@ def _covering(space: Space, rows: Sequence[Row], needs: Collection[str]) -> list
     }
     conditions = [
         {"operator": "or", "conditions": [
-            {"operator": "not", "condition": one_of(given, its)}, one_of(other, only)]}
+            *({"operator": "not", "condition": one_of(*its)} for its in each.where.items()),
+            one_of(*only)]}
         for each in space.constraint
-        for (given, its), (other, only) in product(each.where.items(), each.only.items())
+        for only in each.only.items()
     ]  # fmt: skip
     made = make(factors, presets=[space.defaults | {**row} for row in rows], constraints=conditions)
     return [space.bare(row) for row in made]

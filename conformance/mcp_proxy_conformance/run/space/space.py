@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,7 +47,7 @@ class Dimension(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Constraint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a dimension has one of these values, others may only have those of `only`."""
+    """Where all these dimensions have one of these values, others may only have those of `only`."""
 
     where: dict[str, tuple[str, ...]]
     only: dict[str, tuple[str, ...]]
@@ -98,18 +98,23 @@ class Space(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             changed = False
             for each in self.constraint:
                 for given, other, kept in self._implied(each):
-                    if left[given] <= kept[0] and not left[other] <= kept[1]:
-                        left[other] &= kept[1]
+                    holds = all(left[name] <= its for name, its in given.items())
+                    if holds and not left[other] <= kept:
+                        left[other] &= kept
                         changed = True
                         if not left[other]:
                             return each.sentence
         return ""
 
-    def _implied(self, each: Constraint) -> Iterator[tuple[str, str, tuple[set[str], set[str]]]]:
-        """Yield (dimension, other, (its values, those left to the other)), both ways around."""
-        for (given, its), (other, only) in product(each.where.items(), each.only.items()):
-            yield given, other, ({*its}, {*only})
-            yield other, given, ({*self.values[other]} - {*only}, {*self.values[given]} - {*its})
+    def _implied(self, each: Constraint) -> Iterator[tuple[dict[str, set[str]], str, set[str]]]:
+        """Yield (values by dimension, another one, what is left to it then), all ways around."""
+        where = {name: {*its} for name, its in each.where.items()}
+        for other, only in each.only.items():
+            yield where, other, {*only}
+            for name, its in where.items():
+                unlike = where | {other: {*self.values[other]} - {*only}}
+                del unlike[name]
+                yield unlike, name, {*self.values[name]} - its
 
     def cut(
         self, row: Row, capabilities: Collection[str], version: int | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,6 +21,7 @@ from mcp_proxy_conformance.upstream.faults.replies import (
     Answered,
     ScriptedReply,
     reply,
+    stream,
     well,
     whole,
 )
@@ -27,8 +29,8 @@ from mcp_proxy_conformance.upstream.faults.reserved_name import NOBODY
 from mcp_proxy_conformance.upstream.faults.script import ServerScript
 from mcp_proxy_conformance.upstream.faults.server_log import ServerLog
 from mcp_proxy_conformance.upstream.http import HttpRequest
-from mcp_proxy_conformance.upstream.script import Script, Scripted, shim
-from mcp_proxy_conformance.upstream.stdio import CHATTY, NEEDED, PARTICULAR
+from mcp_proxy_conformance.upstream.script import Script, Scripted, particular, shim
+from mcp_proxy_conformance.upstream.stdio import CHATTY, NEEDED, STUBBORN
 from mcp_proxy_conformance.upstream.tools import ServerState, UpstreamTool
 from mcp_proxy_conformance.wire.revisions import LATEST_HANDSHAKE
 
@@ -47,6 +49,11 @@ _LARGE = 1 << 20
 """Bytes from which on an answer is put on the wire once, not for each request that repeats."""
 SLOW = 0.4
 """The share of the timeout after which a slow server answers each request."""
+OPTIONS = {"chatty": (CHATTY,), "stubborn": (STUBBORN,)}
+"""The options of programs."""
+INSIST = ("insists", "signs")
+SIGNS = "".join(map(chr, range(0x21, 0x7F)))
+"""Every sign that a session id may have."""
 _PATH, _HEALTHY, _MISSING = "mcp", "healthy", "missing"
 _ODD_SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -64,6 +71,12 @@ _ODD_SCHEMA: dict[str, Any] = {
 def prefix(path: str) -> str:
     """Return the first path segment up to its `-`: the server's number, by which it is found."""
     return path.lstrip("/").partition("-")[0]
+
+
+def _same(path: str, other: str) -> bool:
+    """Whether two paths are equal but for the letter case of their percent-encoding."""
+    one, two = (re.sub("%..", lambda m: m[0].upper(), each) for each in (path, other))
+    return one == two
 
 
 def _places(call: Call) -> tuple[str, ...]:
@@ -106,10 +119,11 @@ class FaultyServer:
         logs = any("log" in each.after for each in script.script if isinstance(each, do.Stream))
         self._script = Script(
             ServerState(script.server_id, tools, script.page_size, script.cursors),
-            "both",
+            "handshake" if dialect.only else "both",
             list_changed=dialect.before == "changed",
             logging=logs or dialect.before == "log",
             instructions=dialect.instructions,
+            only=dialect.only,
         )
 
     @property
@@ -151,9 +165,10 @@ class FaultyServer:
             case do.StdioMissing():
                 return {**members, "command": [str(MISSING)], "transport": "stdio"}
         if self.url is None:
-            more = {"quiet": (), "chatty": (CHATTY,), "particular": (PARTICULAR, "")}
-            command = shim(self.port, *more[self.script.program])
-            env = {NEEDED: self.script.server_id}
+            command = shim(self.port, *OPTIONS.get(self.script.program, ()))
+            env = {NEEDED: f"{LOOPBACK}:{self.port}"}
+            if self.script.program == "particular":
+                command = particular()
             return {**members, "command": command, "env": env, "transport": "stdio"}
         own = self.script.authorization
         headers = {} if own is None else {"Authorization": own}
@@ -181,18 +196,20 @@ class FaultyServer:
 
         `connection` is its connection's number. A path that is not the server's gets 404 and
         belongs to no attempt; the path to which healthy redirects lead is never faulty; GET gets
-        405, DELETE 200. A request without the right authorization gets 401, one with another
-        server's session 404, one without the session that the dialect insists on 400. A line of a
-        process is a request of the method `STDIO`.
+        405 or a stream, DELETE 200. A request without the right authorization gets 401, one with
+        another server's session 404, one without the session that the dialect insists on 400. A
+        line of a process is a request of the method `STDIO`.
         """
         call, played = Call(), "healthy"
-        place = self._place(request)
+        place = self._place(request.method, request.path)
         if place not in (_PATH, _HEALTHY):
             attempt, scripted = 0, whole(404, b"")
         elif request.method not in ("POST", STDIO):
             attempt, status = self._attempt(request), 200 if request.method == "DELETE" else 405
             answer = Scripted(method="", status=400 if self._lacks_session(request) else status)
             scripted = well(Right(answer=answer), self.script.dialect)
+            if request.method == "GET" and self.script.dialect.get != "refused":
+                scripted = stream(says=self.script.dialect.get == "talks")
         else:
             call = read_call(request.body, request.header("mcp-protocol-version"))
             opens = place == _PATH and self._attempts.count_call(call)
@@ -244,10 +261,14 @@ class FaultyServer:
             self._listed_in = attempt
         if call.method == "initialize":
             if answer.status == OK and dialect.session != "none":
-                right = replace(right, headers=(("Mcp-Session-Id", f"{self.token}-{attempt}"),))
-        elif call.method and not answer.stateless and self._lacks_session(request):
+                right = replace(right, headers=(("Mcp-Session-Id", self._session(attempt)),))
+        elif (
+            call.method
+            and not answer.stateless
+            and (self._lacks_session(request) or self._is_of_another(request))
+        ):
             behaviour = do.Status(code=400)
-        if dialect.session == "insists" and self._is_ended(request, attempt):
+        if dialect.session in INSIST and self._is_ended(request, attempt):
             behaviour = do.Status(code=404)
         if self._large[0] != (behaviour, right):
             location = self._location(behaviour.to) if isinstance(behaviour, do.Redirect) else ""
@@ -262,7 +283,12 @@ class FaultyServer:
     def _attempt(self, request: HttpRequest) -> int:
         """Return the attempt in the request's session id, if this server's, else the latest one."""
         mine, _, number = (request.header("mcp-session-id") or "").rpartition("-")
-        return int(number) if mine == self.token and number.isdecimal() else self._attempts.count
+        known = mine.startswith(self.token) and number.isdecimal()
+        return int(number) if known else self._attempts.count
+
+    def _session(self, attempt: int) -> str:
+        """Return the session id of an attempt."""
+        return f"{self.token}{SIGNS if self.script.dialect.session == 'signs' else ''}-{attempt}"
 
     def _is_foreign(self, request: HttpRequest) -> bool:
         """Whether the request has a session id without this server's token; False without one."""
@@ -272,14 +298,13 @@ class FaultyServer:
     def _is_ended(self, request: HttpRequest, attempt: int) -> bool:
         """Whether the request has a session id, but not the one of its attempt."""
         session = request.header("mcp-session-id")
-        return session is not None and session != f"{self.token}-{attempt}"
+        return session is not None and session != self._session(attempt)
 
-    def _place(self, request: HttpRequest) -> str:
-        """Return the last segment of the request's path; empty for a path that is not its own."""
-        if request.method == STDIO:
+    def _place(self, verb: str, path: str) -> str:
+        """Return which of its places a request's path is; empty for a path that is not its own."""
+        if verb == STDIO:
             return _PATH
-        is_own = prefix(request.path) == self.prefix
-        return request.path.partition("?")[0].rpartition("/")[2] if is_own else ""
+        return next((p for p in (_PATH, _HEALTHY) if _same(path, self._path(p))), "")
 
     def _is_known(self, request: HttpRequest) -> bool:
         return request.header("authorization") == self.script.authorization
@@ -295,10 +320,15 @@ class FaultyServer:
     def _lacks_session(self, request: HttpRequest) -> bool:
         """Whether the dialect insists on a session id and the request has none."""
         return (
-            self.script.dialect.session == "insists"
+            self.script.dialect.session in INSIST
             and request.method != STDIO
             and request.header("mcp-session-id") is None
         )
+
+    def _is_of_another(self, request: HttpRequest) -> bool:
+        """Whether the request is in another revision than the only one that the server supports."""
+        revision = request.header("mcp-protocol-version")
+        return bool(self.script.dialect.only) and revision not in (None, self.script.dialect.only)
 
     def _location(self, to: str) -> str:
         """Return the URL of a redirect: another server's, or one of this one's paths."""
@@ -310,4 +340,7 @@ class FaultyServer:
     def _path(self, place: str) -> str:
         """Return the path of one of this server's URLs, ending in `place`."""
         name = self.script.same_url_as or self.script.server_id
-        return f"/{self.prefix}-{quote(name, safe='')}/{place}"
+        within = "" if self.script.path is None else f"/{self.script.path}"
+        query = "" if self.script.query is None else f"?{self.script.query}"
+        path = f"/{self.prefix}-{quote(name, safe='')}{within}/{place}"
+        return path + "/" * self.script.slash + query

@@ -56,6 +56,7 @@ class Port:
         self._numbers = numbers
         self._speaks_lines = servers[0].script.transport == STDIO
         self._listener = Listener(self._serve, MOST_BODY if self._speaks_lines else MOST_HEAD)
+        self.connected = 0
         self._held: socket.socket | None = None
         self._waiting: list[socket.socket] = []
 
@@ -127,7 +128,15 @@ class Port:
         Each request goes to the server that its path names. It ends after a request or a reply that
         does not keep the connection.
         """
-        connection = next(self._numbers)
+        self.connected += 1
+        try:
+            await self._converse(reader, writer, next(self._numbers))
+        finally:
+            self.connected -= 1
+
+    async def _converse(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: int
+    ) -> None:
         writer.transport.set_write_buffer_limits(0)  # drained bytes have reached the peer
         if (whole := self._first.whole) is not None:
             self._first.connected(connection)

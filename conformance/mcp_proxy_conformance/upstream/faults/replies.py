@@ -159,6 +159,16 @@ def reply(
             return well(right, dialect)
 
 
+def stream(*, says: bool) -> ScriptedReply:
+    """Return an event stream that stays open, with a request of the server if it `says` one."""
+    ping = dumps({"jsonrpc": "2.0", "id": "get", "method": "ping"})
+    event = b"event: message\ndata: " + ping + b"\n\n" if says else b": open\n\n"
+    head = render_head(200, (*_STREAM, ("Transfer-Encoding", "chunked")))
+    return ScriptedReply(
+        pieces=(head + b"%x\r\n%b\r\n" % (len(event), event),), end="silence", status=200
+    )
+
+
 def _wrong(right: Right, body: bytes, headers: Headers = ()) -> ScriptedReply:
     made = whole(200, body, headers)
     return replace(made, pieces=(body + b"\n",)) if right.is_line else made

@@ -40,8 +40,11 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         transport: Whether it has a URL or a command, which speaks lines.
         dialect: How it puts its right answers on the wire.
         cursors: How the pages of its list are made.
-        program: Over stdio, whether it writes much to standard error, or needs what it was given.
+        program: Over stdio, whether it writes much to standard error, needs what it was given, or
+            ends only by force.
         guarded: Whether each request without its `authorization` gets a 401.
+        path: A segment of its URL's path, percent-encoded; `slash`: whether that path ends in one.
+        query: The query of its URL. Requests with another path or query than its URL's get a 404.
         odd_schemas: Whether the schema of its last tool has all that JSON Schema allows.
     """
 
@@ -57,8 +60,11 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     dialect: Dialect = PLAIN
     odd_schemas: bool = False
     cursors: Cursors = "plain"
-    program: Literal["quiet", "chatty", "particular"] = "quiet"
+    program: Literal["quiet", "chatty", "particular", "stubborn"] = "quiet"
     guarded: bool = False
+    path: str | None = None
+    slash: bool = False
+    query: str | None = None
 
     @property
     def host(self) -> str:

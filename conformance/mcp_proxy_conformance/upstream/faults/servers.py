@@ -47,6 +47,10 @@ class _Ports:
         """Free every port, with every connection."""
         await asyncio.gather(*(port.close() for port in self._ports.values()))
 
+    def connected(self, server: FaultyServer) -> bool:
+        """Whether a connection to the port of a server is open."""
+        return bool(self._ports[server.script.host].connected)
+
     async def heal(self, server: FaultyServer) -> None:
         """Make a server healthy, and its port listen, unless it shares the port of another one."""
         server.heal()
@@ -160,6 +164,10 @@ class FaultServers:
         LookupError for an unknown server.
         """
         return len(self.log(server_id)) + self.dropped(server_id)
+
+    def runs(self, server_id: str) -> bool:
+        """Whether a program of a server over stdio runs; LookupError for an unknown server."""
+        return self._ports.connected(self._server(server_id))
 
     def token(self, server_id: str) -> str:
         """Return the token in every cookie value and session id that this server issues.

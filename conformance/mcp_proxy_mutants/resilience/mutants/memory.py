@@ -7,7 +7,15 @@ from collections.abc import Awaitable, Callable
 from mcp_proxy_mutants.resilience.changed import Edit
 from mcp_proxy_mutants.resilience.mutant import Fresh, LoadMutant, load_mutant
 from mcp_proxy_mutants.resilience.mutants.endless import NEVER_S
-from mcp_proxy_mutants.resilience.pieces import Attempt, Hear, Loads, OutcomeEntry, failed
+from mcp_proxy_mutants.resilience.pieces import (
+    Attempt,
+    Ear,
+    Hear,
+    Loads,
+    OutcomeEntry,
+    failed,
+    wrapping,
+)
 from mcp_proxy_reference import loader as std
 from mcp_proxy_reference.loader import Connect, Connection, Json, Outcome, Session, Signal
 
@@ -174,6 +182,37 @@ def _denial_after_retries(signal: Signal, connection: Connection, attempts: int)
     return Signal("http_429", signal.code) if lost else signal
 
 
+class _Deserted(Ear):
+    """A session whose program is left alone once a request of it failed."""
+
+    _has_failed = False
+
+    async def request(self, method: str, params: Json) -> Json:
+        """Send a request by the wrapped session, and note whether it failed."""
+        self._has_failed = True
+        result = await super().request(method, params)
+        self._has_failed = False
+        return result
+
+    async def close(self) -> None:
+        """Close the wrapped session unless it failed."""
+        if not self._has_failed:
+            await super().close()
+
+
+class _Asked(Ear):
+    """A session whose program is asked to end, and not ended by force."""
+
+    async def close(self) -> None:
+        """Close the program's input and send it SIGTERM; close a session of a URL as usual."""
+        process = getattr(self._session, "_process", None)
+        if process is None:
+            await super().close()
+        elif process.returncode is None:
+            process.stdin.close()
+            process.terminate()
+
+
 MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("outcomes-kept", "A server's first outcome is repeated in every later load.",
                 "I5.clears", edit=_kept(lambda _: True)),
@@ -212,4 +251,9 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("denial-after-retries-may-pass",
                 "A denial or a 404 after a transient failure is transient too.",
                 "R4.stops", heard=_denial_after_retries),
+    load_mutant("failed-programs-stay", "A program whose request failed is not ended.",
+                "I7.ended", attempt=wrapping(_Deserted)),
+    load_mutant("programs-are-asked-to-end",
+                "Programs are asked to end, but not ended by force.",
+                "I7.ended", attempt=wrapping(_Asked)),
 )  # fmt: skip

@@ -6,6 +6,7 @@ from mcp_proxy_mutants.resilience.pieces import warns
 from mcp_proxy_reference.loader import Json
 
 ALIKE = ("transient", "permanent")
+WORDS = {"transient": "Still starting", "permanent": "Needs attention"}
 
 
 def _named(outcomes: list[Json], *statuses: str) -> list[str]:
@@ -35,6 +36,14 @@ def _one_by_one(words: str) -> Edit:
     return warns(lambda due, outcomes: dict(due) | {
         status: [f"{words} {name}." for name in _named(outcomes, status)]
         for status in ALIKE})  # fmt: skip
+
+
+def _unlike(words: str, names: list[str]) -> list[str]:
+    """Return a line for each name that is no part of another one."""
+    lines: list[str] = []
+    for name in sorted(names, key=len, reverse=True):
+        lines += _line(words, [name] if not any(name in line for line in lines) else [])
+    return lines
 
 
 MUTANTS: tuple[LoadMutant, ...] = (
@@ -93,6 +102,16 @@ MUTANTS: tuple[LoadMutant, ...] = (
                     status: [] for status in ALIKE
                     if status != next((o["status"] for o in outcomes if o["status"] in ALIKE), "")
                     })),
+    load_mutant("warns-of-names-alike-once",
+                "A server whose id is part of an earlier line of its class is not named.",
+                "W1.named",
+                edit=warns(lambda due, outcomes: dict(due) | {
+                    status: _unlike(WORDS[status], _named(outcomes, status)) for status in ALIKE})),
+    load_mutant("warns-of-one-each", "Each class names one server.",
+                "W1.named",
+                edit=warns(lambda due, outcomes: dict(due) | {
+                    status: _line(WORDS[status], _named(outcomes, status)[:1])
+                    for status in ALIKE})),
     load_mutant("one-line-for-all", "Both classes have the same line.",
                 "W1.lines", edit=_all_in("Failed servers")),
     load_mutant("one-line-each-for-all", "Each server has a line, the same for both classes.",
