@@ -38,6 +38,8 @@ LATE_END_S = 30.0
 """Seconds for which one load of a run that hangs is waited for longer."""
 GRACE_S = 3.0
 """Seconds that a correct loader may need in addition to its waits."""
+REQUESTS = 4
+"""Requests of an attempt, about."""
 LOOK_S, LATER_S = 0.01, 0.5
 """Seconds between two looks at logs, and the least until a port that was closed listens."""
 COUNT_S = 1.0
@@ -447,14 +449,19 @@ def _opening(servers: FaultServers, own: Sequence[LoadServer]) -> Iterator[None]
 
 
 def _waits(case: LoadCase) -> float:
-    """Return the seconds that a loader waits if it loads all servers of the case side by side."""
+    """Return the seconds that a loader waits if it loads all servers of the case side by side.
+
+    A guess of how many requests it makes, and how they fail, is enough for an order of loads.
+    """
     tries, pause_s = case.given.max_attempts, case.given.base_backoff_s
+    loads = case.loads + (case.again is not None)
     waits = [0.0]
     for server in case.servers():
         met = reached(server, tries)
         pauses = pause_s * (2 ** (len(met) - 1) - 1)
-        waits.append(server.timeout_s * sum(map(may_wait, met)) + pauses)
-    return max(waits)
+        answers = REQUESTS * len(met) * server.dialect.delay_s(server.timeout_s)
+        waits.append(server.timeout_s * sum(map(may_wait, met)) + pauses + answers)
+    return loads * max(waits)
 
 
 def _slowed(server: LoadServer, slower: float) -> LoadServer:

@@ -42,8 +42,8 @@ from mcp_proxy_conformance.upstream.dialect import Dialect, table
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 WORDS: tuple[Status, ...] = ("available", "transient", "permanent", "denied")
 FOLDER = fixtures_dir() / "resilience" / "space"
-USUAL_S, LONG_S = 3.0, 10.0
-"""Timeouts of servers that are not waited for, and of those with megabytes to send."""
+USUAL_S, LONG_S, SLOW_S = 3.0, 10.0, 1.5
+"""Timeouts of servers that are not waited for, of those with megabytes to send, of slow ones."""
 WAITED_FOR = {
     "silence", "slow", "banner", "backlog", "stdio_garbage", "empty", "html", "broken_json",
 }  # fmt: skip
@@ -134,6 +134,7 @@ def load_case(scenario: Scenario, reads: Reads) -> LoadCase:
         for name, row in zip(NAMES, scenario.rows, strict=False)
         for server in _servers(row, name, scenario.id, reads)
     ]
+    clauses = _clauses(servers, most, reads, again=bool(history))
     servers += [
         LoadServer(server_id=f"crowd-{number}-{'x' * CROWDED}", tools=(), script=(NOWHERE,))
         for number in range(crowd)
@@ -149,7 +150,7 @@ def load_case(scenario: Scenario, reads: Reads) -> LoadCase:
         area=SCENARIO,
         title="Each server ends as its script allows.",
         source=("Status semantics & transitions", "Error → status mapping"),
-        clauses=_clauses(servers, most, reads, again=bool(history)),
+        clauses=clauses,
         given=GivenLoad(max_attempts=most, servers=tuple(servers), controls=False),
         then={server.server_id: expected(server, most, reads) for server in servers},
         again=later if history else None,
@@ -192,6 +193,8 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
     is_large = whole["size"] in ("1.1MB", "8MB") or whole["listing"] == "many"
     usual_s = LONG_S if is_large else USUAL_S
     short_s = _makes("timeout", whole)["seconds"]
+    if whole["pace"] == "slow":
+        usual_s = SLOW_S
     timeout_s = short_s if any(map(is_waited_for, script)) else usual_s
     listing, twin = _makes("listing", whole), whole["twin"]
     tools = tuple(tool for form in listing["tools"] for tool in _tools(form, name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -174,7 +175,9 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
             is_inside = behaviour.where == "inside"
             return Signal(classes=TRANSIENT, retried=is_inside, counted=is_inside)
         case "status":
-            by_code = _by_code(behaviour.code or 0, behaviour.body or "", behaviour.on, signatures)
+            by_code = _by_code(
+                behaviour.code or 0, behaviour.body or "", behaviour.on, tuple(signatures)
+            )
             return by_code if behaviour.by is None else Signal(classes=by_code.classes | TRANSIENT)
         case "redirect":
             leads = behaviour.to not in (MISSING_PATH, ITSELF)
@@ -194,7 +197,8 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
             return Signal(classes=FAILED)
 
 
-def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal:
+@cache
+def _by_code(code: int, body: str, on: str, signatures: tuple[str, ...]) -> Signal:
     """Return how an answer with this status code to the request `on` may be classified.
 
     Of a 401 or 403 the body decides too; other codes below 500 but 404 may have any class of
@@ -216,6 +220,7 @@ def _by_code(code: int, body: str, on: str, signatures: Sequence[str]) -> Signal
     return Signal(classes=DENIED | TRANSIENT if has_tie(body) else DENIED)
 
 
+@cache
 def is_timeout_signature(body: str) -> bool:
     """Whether a body is not JSON, and a line of it has `ext_authz`, then `timeout`.
 
@@ -224,6 +229,7 @@ def is_timeout_signature(body: str) -> bool:
     return body[:1] not in ("{", "[", '"') and re.search(".*".join(MARKS), body) is not None
 
 
+@cache
 def has_tie(body: str) -> bool:
     """Whether the body of a 403 has one of TIES, which may relate it to a timeout.
 

@@ -25,8 +25,9 @@ def _named(server_id: str, text: str) -> bool:
 
     Plain ids are those of PLAIN_ID.
     """
-    is_there = re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text)
-    return is_there is not None and PLAIN_ID.fullmatch(server_id) is not None
+    if server_id not in text or PLAIN_ID.fullmatch(server_id) is None:
+        return False
+    return re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text) is not None
 
 
 def warnings(compared: Comparison, load: Load) -> None:

@@ -29,8 +29,10 @@ AWAITED = ("7", 7)
 """The ids of the requests whose answers are awaited before the answer to a client's request."""
 OLDER = "2025-06-18"
 OK = 200
-LATE_S, DRIPS_S, SEGMENT_S = 0.25, 0.2, 0.001
+LATE_S, DRIPS_S, SEGMENT_S = 0.2, 0.1, 0.001
 """Seconds before a late answer, from the first to the last drip, and between two segments."""
+SLOW = 0.4
+"""The share of the timeout after which a slow server answers each request."""
 _PIECES = 8
 _INTERIM = render_head(103, (("Link", "</style.css>; rel=preload"),))
 _SENTENCE = "Adds numbers/sums: größer, больше, 更多, 😀. "
@@ -57,6 +59,11 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     form: Literal["compact", "escapes", "spaces", "order", "extra", "numbers"] = "compact"
     pace: Literal["prompt", "drips", "late", "slow"] = "prompt"
     coding: Literal["identity", "gzip"] = "identity"
+
+    def delay_s(self, timeout_s: float) -> float:
+        """Return the seconds that an answer takes, where the client has a timeout."""
+        paces = {"late": LATE_S, "drips": DRIPS_S, "slow": SLOW * timeout_s}
+        return paces.get(self.pace, 0.0)
 
     @property
     def only(self) -> str:

@@ -90,31 +90,38 @@ class Space(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
         It is empty if a row can have them; dimensions that are left out are open, not defaults.
         """
-        left = {
-            name: {row[name]} if name in row else {*known} for name, known in self.values.items()
-        }
-        changed = True
-        while changed:
-            changed = False
-            for each in self.constraint:
-                for given, other, kept in self._implied(each):
-                    holds = all(left[name] <= its for name, its in given.items())
-                    if holds and not left[other] <= kept:
-                        left[other] &= kept
-                        changed = True
-                        if not left[other]:
-                            return each.sentence
+        left = self._any | {name: {value} for name, value in row.items()}
+        narrowed = [*row]
+        while narrowed:
+            for given, other, kept, sentence in self._implied[narrowed.pop()]:
+                holds = all(left[name] <= its for name, its in given.items())
+                if holds and not left[other] <= kept:
+                    left[other] = left[other] & kept
+                    narrowed.append(other)
+                    if not left[other]:
+                        return sentence
         return ""
 
-    def _implied(self, each: Constraint) -> Iterator[tuple[dict[str, set[str]], str, set[str]]]:
-        """Yield (values by dimension, another one, what is left to it then), all ways around."""
-        where = {name: {*its} for name, its in each.where.items()}
-        for other, only in each.only.items():
-            yield where, other, {*only}
-            for name, its in where.items():
-                unlike = where | {other: {*self.values[other]} - {*only}}
-                del unlike[name]
-                yield unlike, name, {*self.values[name]} - its
+    @cached_property
+    def _any(self) -> dict[str, set[str]]:
+        return {name: {*known} for name, known in self.values.items()}
+
+    @cached_property
+    def _implied(self) -> dict[str, list[tuple[dict[str, set[str]], str, set[str], str]]]:
+        """(values by dimension, another one, what is left to it then, why), all ways around.
+
+        They are listed under each dimension that they depend on.
+        """
+        ways = []
+        for each in self.constraint:
+            where = {name: {*its} for name, its in each.where.items()}
+            for other, only in each.only.items():
+                ways.append((where, other, {*only}, each.sentence))
+                for name, its in where.items():
+                    unlike = where | {other: self._any[other] - {*only}}
+                    del unlike[name]
+                    ways.append((unlike, name, self._any[name] - its, each.sentence))
+        return {name: [way for way in ways if name in way[0]] for name in self.values}
 
     def cut(
         self, row: Row, capabilities: Collection[str], version: int | None = None

@@ -47,8 +47,6 @@ _PORTLESS = (do.Unresolvable, do.MalformedConnection, do.StdioMissing)
 _HEALABLE = (do.Backlog, do.ClosedPort, do.Banner)
 _LARGE = 1 << 20
 """Bytes from which on an answer is put on the wire once, not for each request that repeats."""
-SLOW = 0.4
-"""The share of the timeout after which a slow server answers each request."""
 OPTIONS = {"chatty": (CHATTY,), "stubborn": (STUBBORN,)}
 """The options of programs."""
 INSIST = ("insists", "signs")
@@ -274,7 +272,7 @@ class FaultyServer:
             location = self._location(behaviour.to) if isinstance(behaviour, do.Redirect) else ""
             made = reply(behaviour, right, dialect, token=self.token, location=location)
             if dialect.pace == "slow" and call.id is not None:
-                made = replace(made, wait_s=made.wait_s + SLOW * self.script.timeout_s)
+                made = replace(made, wait_s=made.wait_s + dialect.delay_s(self.script.timeout_s))
             if len(answer.body) < _LARGE:
                 return made
             self._large = ((behaviour, right), made)
