@@ -7,6 +7,7 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.specification import specifications
 from mcp_proxy_conformance.cli.groups import examples, stop
+from mcp_proxy_conformance.run.space.space import Space
 
 
 @click.command("space", epilog=examples("space resilience", "space resilience --extend"))
@@ -31,7 +32,12 @@ def space(*, name: str, extend: bool) -> None:
         played.path.write_bytes(text + b"\n")
         click.echo(f"{len(more)} rows in {len(scenarios) - len(played.scenarios)} scenarios added")
         return
-    for dimension in played.space.dimension:
+    told(played.space)
+
+
+def told(known: Space) -> None:
+    """Print the dimensions of a space, with their values."""
+    for dimension in known.dimension:
         click.echo(dimension.name)
         for value in dimension.value:
             marks = [f"since {value.since}"] if value.since > 1 else []

@@ -342,32 +342,32 @@ def _loaded(
     are kept. With `ends` the loader is ended, and what is left of its programs looked at.
     """
     own = [_slowed(server, slower) for server in case.servers()]
-    scripts = read_scripts([_script(server) for server in own])
+    scripts = read_scripts([scripted(server) for server in own])
     with FaultServers(scripts) as servers:
         unmet = {
             server.server_id: why for server in own if (why := servers.unmet(server.server_id))
         }
-        handed = [_handed(servers.connection(server.server_id), server) for server in own]
+        given = [handed(servers.connection(server.server_id), server) for server in own]
         wanted: dict[str, Any] = {
             "max_attempts": case.given.max_attempts,
             "base_backoff_s": case.given.base_backoff_s,
             "deadline_s": PATIENCE * _longest(case, slower),
         }
         with _opening(servers, own):
-            first = loader.load(handed, **wanted, late_s=late_s)
+            first = loader.load(given, **wanted, late_s=late_s)
         attempts = {server.server_id: servers.attempts(server.server_id) for server in own}
         attempts |= {name: attempts[name] or 0 for name in closed_at_first(own)}
         again, before = None, attempts
         if case.again is not None and first.is_answered:
             for _ in range(case.loads - 1):
-                again = loader.load(handed, **wanted)
+                again = loader.load(given, **wanted)
             before = {name: servers.attempts(name) for name in attempts}
             for server in own:
                 if case.heals and server.heals:
                     servers.heal(server.server_id)
                     before[server.server_id] = 0
             if again is None or again.is_answered:
-                again = loader.load(handed, **wanted)
+                again = loader.load(given, **wanted)
         left = _left(loader, servers, own) if ends and first.is_answered else ()
         later = {
             name: (servers.attempts(name) or 0) - number
@@ -487,7 +487,7 @@ def _longest(case: LoadCase, slower: float) -> float:
     return GRACE_S + pauses * sum(not is_healthy(server) for server in servers) + waits
 
 
-def _script(server: LoadServer) -> dict[str, Any]:
+def scripted(server: LoadServer) -> dict[str, Any]:
     """Return a case's server in the form that `read_scripts` takes, without members of None."""
     members = msgspec.to_builtins(server)
     script = [
@@ -499,7 +499,7 @@ def _script(server: LoadServer) -> dict[str, Any]:
     }
 
 
-def _handed(connection: dict[str, Any], server: LoadServer) -> dict[str, Any]:
+def handed(connection: dict[str, Any], server: LoadServer) -> dict[str, Any]:
     """Return the connection that the loader is given, with the case's user and headers.
 
     A command is split into program and arguments.

@@ -27,6 +27,12 @@ SPECIFICATION = Specification(
     space=at(f"{HERE}.scenarios:played_space"),
     proof=at(f"{HERE}.proof:proof"),
     proven=("resilience",),
+    commands={
+        "serve": Command(
+            f"{HERE}.serve:serve",
+            "Serve MCP for a client of your own, rightly or not.",
+        ),
+    },
     runs={
         "loader": Command(
             f"{HERE}.commands:loader",

@@ -78,8 +78,8 @@ def test_nothing_is_said_to_hold_of_what_no_server_did(
 ) -> None:
     """With one kind of failure removed from all servers, no clause about that kind passes."""
     played, clauses = REMOVED[subject]
-    script = loads._script
-    monkeypatch.setattr(loads, "_script", lambda server: played(script(server)))
+    script = loads.scripted
+    monkeypatch.setattr(loads, "scripted", lambda server: played(script(server)))
     target = embedded_target(AS_IT_IS, patience=PATIENCE)
 
     verdicts = tried(

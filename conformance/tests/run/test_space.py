@@ -5,11 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from mcp_proxy_conformance.catalogue.specification import specifications
 from mcp_proxy_conformance.run.space.covering import covering, packed, scenario
-from mcp_proxy_conformance.run.space.space import BadSpace, Row, Space, cut_all, read_space
+from mcp_proxy_conformance.run.space.space import (
+    BadSpace,
+    Constraint,
+    Row,
+    Space,
+    cut_all,
+    read_space,
+)
 from mcp_proxy_conformance.run.space.symptoms import (
     Observed,
     Symptom,
@@ -55,6 +63,18 @@ def test_a_constraint_excludes_pairs_both_ways(tea: Space) -> None:
     assert excluded == {
         (("water", "cold"), ("leaf", "black")), (("water", "cold"), ("leaf", "white")),
     }  # fmt: skip
+
+
+def test_a_constraint_of_two_dimensions_holds_where_both_do(tea: Space) -> None:
+    """Two cups of cold water exclude nothing alone, only what is not green beside both."""
+    both = Constraint(
+        where={"water": ("cold",), "cups": ("two",)}, only={"leaf": ("green",)}, sentence="dull"
+    )
+    tea = msgspec.structs.replace(tea, constraint=(both,))
+    row = {"water": "cold", "leaf": "white"}
+
+    assert not any(tea.pairs.values())
+    assert [tea.excluded(row | {"cups": cups}) for cups in ("one", "two")] == ["", "dull"]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import gzip
 import subprocess
 from typing import Any, get_args, get_type_hints
 
+import httpx2
 import msgspec
 import pytest
 
@@ -147,6 +148,50 @@ def test_an_answer_in_any_dialect_can_be_read(value: tuple[str, str]) -> None:
         tools = [(tool["name"], tool["description"]) for tool in client.tools()]
 
     assert tools == [("add", of(*value).description), ("sort", "")]
+
+
+def post(url: str, *headers: str, verb: str = "POST", method: str = "ping") -> tuple[int, bytes]:
+    """Return status and beginning of the body of a request with these further headers."""
+    body = f'{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{}}}}'
+    given = dict(each.split(": ") for each in headers)
+    with httpx2.stream(verb, url, headers=given, content=body) as response:
+        return response.status_code, next(response.iter_bytes(), b"")
+
+
+def test_a_server_of_an_older_revision_takes_no_other() -> None:
+    """It answers initialize with its own revision, and refuses requests in a later one."""
+    script = {"server_id": "a", "script": [{"do": "healthy"}], "dialect": {"revision": "older"}}
+    with FaultServers(read_scripts([script])) as servers:
+        url = servers.url("a")
+        greeting = post(url, method="initialize")
+        others = [post(url, f"MCP-Protocol-Version: {r}")[0] for r in ("2025-06-18", "2025-11-25")]
+
+    assert (greeting[0], b'"2025-06-18"' in greeting[1]) == (200, True)
+    assert others == [200, 400]
+
+
+@pytest.mark.parametrize(
+    ("get", "answer"),
+    [("refused", (405, b"")), ("open", (200, b": open\n\n")),
+     ("talks", (200, b'event: message\ndata: {"jsonrpc":"2.0","id":"get","method":"ping"}\n\n'))],
+)  # fmt: skip
+def test_a_get_has_the_answer_of_its_dialect(get: str, answer: tuple[int, bytes]) -> None:
+    """It is refused, or a stream that stays open, on which a request may come."""
+    script = {"server_id": "a", "script": [{"do": "healthy"}], "dialect": {"get": get}}
+    with FaultServers(read_scripts([script])) as servers:
+        assert post(servers.url("a"), verb="GET") == answer
+
+
+@pytest.mark.parametrize("more", [{"path": "a%2Fb"}, {"query": "a=1&b=%20"}, {"slash": True}])
+def test_only_the_url_that_was_given_has_a_server(more: dict[str, Any]) -> None:
+    """A URL without what makes it odd gets a 404; letter case of its encoding does not matter."""
+    script = {"server_id": "a", "script": [{"do": "healthy"}], **more}
+    with FaultServers(read_scripts([script])) as servers:
+        url = servers.url("a")
+        plain = url.replace("/a%2Fb", "").replace("?a=1&b=%20", "").rstrip("/")
+        found = [post(each)[0] for each in (url, url.replace("%2F", "%2f"), plain)]
+
+    assert found == [200, 200, 404]
 
 
 ANSWER = (

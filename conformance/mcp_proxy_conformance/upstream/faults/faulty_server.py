@@ -172,6 +172,10 @@ class FaultyServer:
         headers = {} if own is None else {"Authorization": own}
         return {**members, "url": self.url, "transport": "streamable-http", "headers": headers}
 
+    def forget(self) -> None:
+        """Keep no large answer; the log stays."""
+        self._large = (None, ScriptedReply())
+
     def heal(self) -> None:
         """Be healthy from now on, with attempts counted from 0; its log and session token stay.
 

@@ -110,6 +110,8 @@ class FaultServers:
         if hub is not None:
             hub.remove(self._ports)
             hub.close()
+            for server in self._servers.values():
+                server.forget()
 
     def __enter__(self) -> Self:
         return self.start()
