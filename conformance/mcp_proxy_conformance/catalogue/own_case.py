@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 
 
 class OwnCase(NamedTuple):
-    """A user's case from `--case`, its world, and what it needs besides what its clauses need."""
+    """A case, its world, and what it needs besides what its clauses need.
+
+    Of a scenario each clause is judged where it can be: what only some of them need, it does not.
+    """
 
     case: CitingCase
     world: World
     needs: tuple[str, ...] = ()
+    scenario: bool = False
 
 
 def parametrise(metafunc: pytest.Metafunc, own: Sequence[OwnCase]) -> None:
@@ -34,21 +38,29 @@ def parametrise(metafunc: pytest.Metafunc, own: Sequence[OwnCase]) -> None:
         if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:
             first = mark.args[1][0].values[0]
             kind = type(first), first.area
-            mine = [parameter(*one) for one in own if (type(one.case), one.case.area) == kind]
+            mine = [
+                parameter(*one[:3], scenario=one.scenario)
+                for one in own
+                if (type(one.case), one.case.area) == kind
+            ]
             if mine:
                 marks[at] = pytest.mark.parametrize("case", mine).mark
 
 
-def parameter(case: CitingCase, world: World, needs: tuple[str, ...] = ()) -> Any:
+def parameter(
+    case: CitingCase, world: World, needs: tuple[str, ...] = (), *, scenario: bool = False
+) -> Any:
     """Return a case as a pytest parameter, marked with its clauses and its world.
 
-    The target must declare the capabilities of the clauses and those in `needs`; the case runs on
-    a shared target. Raises UnknownClause for a clause that is not in the catalogue.
+    The target must declare the capabilities of the clauses (of a scenario: what all need) and those
+    in `needs`; the case runs on a shared target. Raises UnknownClause for a clause that is not in
+    the catalogue.
     """
     import pytest  # noqa: PLC0415 - as above
 
-    words = {word for clause in case.clauses for word in catalogue().clause(clause).capability}
-    needs = tuple(sorted(words.union(needs)))
+    words = [{*catalogue().clause(clause).capability} for clause in case.clauses]
+    needed = set.intersection(*words) if scenario else set().union(*words)
+    needs = tuple(sorted(needed.union(needs)))
     return pytest.param(
         case,
         id=case.id,

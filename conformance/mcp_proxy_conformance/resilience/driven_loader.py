@@ -142,7 +142,7 @@ class DrivenLoader(Subject):
         self.own_cases = [OwnCase(own, _world(own), own.needs) for own in target.cases]
         self._scenarios = {} if target.cases else _scenarios_of(target)
         played = [case for _, case in self._scenarios.values()]
-        self.scenarios = [OwnCase(own, _world(own), own.needs) for own in played]
+        self.scenarios = [OwnCase(own, _world(own), own.needs, scenario=True) for own in played]
         self.remarks, self.broken = target.remarks, target.broken
         self._out, self._scratch, self._confirm = out, scratch, confirm
         self._at_once = AT_ONCE
@@ -339,7 +339,9 @@ def each_load(area: str) -> pytest.MarkDecorator:
     Each runs at a place of its own.
     """
     shipped = (case for case in (*load_cases(), *scenario_loads()) if case.area == area)
-    cells = [parameter(case, _world(case), case.needs) for case in shipped]
+    cells = [
+        parameter(case, _world(case), case.needs, scenario=area == SCENARIO) for case in shipped
+    ]
     return pytest.mark.parametrize("case", cells)
 
 
