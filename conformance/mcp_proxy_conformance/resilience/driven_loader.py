@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from mcp_proxy_conformance.catalogue.own_case import OwnCase, parameter
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.resilience.judged import Says, judged, without_malformed
+from mcp_proxy_conformance.resilience.judged import Says, judged, to_compare, without_malformed
 from mcp_proxy_conformance.resilience.load_case import SCENARIO, STDIO, LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loader import FIRST_S
 from mcp_proxy_conformance.resilience.loader_target import LoaderTarget, overtaken, signed
@@ -26,7 +27,7 @@ from mcp_proxy_conformance.resilience.loads import (
     Load,
     Loads,
 )
-from mcp_proxy_conformance.resilience.met import ran_out, unasked
+from mcp_proxy_conformance.resilience.met import happened, ran_out, unasked
 from mcp_proxy_conformance.resilience.observed_rows import ObservedRows
 from mcp_proxy_conformance.resilience.scenarios import (
     generated,
@@ -74,6 +75,10 @@ class LoadBench:
             raise Inconclusive(reason, cause="other_clause", needs=ANSWERED)
         return load
 
+    def ahead(self, load: Load) -> None:
+        """Begin the loads with which a load will be compared."""
+        self._loads.plan([*to_compare(load, says(self._target))])
+
     def to_the_end(self, case: LoadCase) -> Load:
         """Return a load of that case after which the loader was ended; AdapterError as `Loads`."""
         return self._loads.to_the_end(case)
@@ -99,6 +104,7 @@ class LoadBench:
             where = f" under {signature!r}" if signature else ""
             try:
                 load = load_of(form)
+                self.ahead(load)
                 comparison.add(judged(load, load_of, says(self._target)), where)
                 if (name := unasked(load)) and not comparison.findings:
                     raise NotApplicable(f"the loader asks {name} for its first page only")
@@ -249,6 +255,10 @@ class DrivenLoader(Subject):
             for case in self._cases
             if all(map(self.loads.has_ended, several := self._loads_of(case)))
         }
+        for several in ended.values():
+            with suppress(AdapterError):  # the check tells it
+                for case in several:
+                    bench.ahead(self.loads.of(case))
         for case in self._cases:
             if case.id in ended and attempt(partial(_concluded, bench, case)).verdict == "fail":
                 self._second_loads.plan(ended[case.id])
@@ -269,17 +279,22 @@ class DrivenLoader(Subject):
         """The pool of second loads, which confirm failures; created at first use."""
         if self._again is None:
             folder = self._scratch / "again"
-            self._again = Loads(self.target.loader, folder, learns=False, slower=SLOWER)
+            self._again = Loads(
+                self.target.loader, folder, learns=False, at_once=self._at_once, slower=SLOWER
+            )
         return self._again
 
     def rests(self, place: Place, ending: Ending, cited: Collection[str]) -> Rests:
-        """Return the ending; that of a failed scenario with lines on its symptoms."""
+        """Return the ending; a failure with lines on what happened, and on its symptoms."""
         del cited
         known = self._by_place.get(place.name)
-        is_told = self._confirm and ending.verdict == "fail"
-        if known is None or known.area != SCENARIO or not is_told:
+        if known is None or not self._confirm or ending.verdict != "fail":
             return Rests(ending=ending)
-        return Rests(ending=ending, lines=tuple(self.rows.story(known, ending.findings(()))))
+        findings = ending.findings(())
+        lines = [*self.rows.story(known, findings)] if known.area == SCENARIO else []
+        lines += [line for form in self._loads_of(known)[:1]
+                  for line in happened(self.loads.of(form), findings)]  # fmt: skip
+        return Rests(ending=ending, lines=tuple(lines))
 
     def coverage(self) -> Coverage | None:
         """Return what the scenarios of this run looked at; None without scenarios."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -26,6 +26,7 @@ from mcp_proxy_conformance.resilience.load_case import (
     GivenLoad,
     LoadCase,
     LoadServer,
+    healed,
 )
 from mcp_proxy_conformance.resilience.loader import ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of, bare_names
@@ -46,6 +47,7 @@ OF_ANY_FAILED = frozenset({
     *OF_ANY_FAILURE,
 })  # fmt: skip
 """The clauses that can be judged even if another server may have failed the one in question."""
+USER = " to a URL with user:password@, which some clients refuse by design, and quote then"
 LONG_WORD = 9
 """Characters of a word that is too long to occur in an error by chance."""
 
@@ -134,7 +136,7 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
     if says.warns:
         warnings(compared, load)
     for name, expected in (case.again or {}).items():
-        _again(compared, load, name, expected, says)
+        _again(compared, load, name, expected, load_of=load_of, says=says)
     if load.again is not None and not load.again.is_answered:
         compared.truth(
             "the second load", "no answer", holds=not load.again.hung, allowed="an answer",
@@ -257,29 +259,51 @@ def _of_topic(
     return [clause for clause in load.case.clauses if clause in known.difference(OF_ANY_FAILURE)]
 
 
+def to_compare(load: Load, says: Says) -> Iterator[LoadCase]:
+    """Yield the loads of single servers with which this one will be compared, to be begun ahead."""
+    case = load.case
+    for server in case.given.servers if "I1.isolated" in case.clauses else ():
+        outcome = load.loaded.outcome(server.server_id)
+        due = allowed(case.then[server.server_id], classifies=says.classifies)
+        is_wrong = status_of(outcome, classifies=says.classifies) not in due
+        other = _case_for("I1.isolated", case, server)
+        if outcome is not None and is_wrong and other is not None:
+            yield other
+
+
 def _status_in(clause: str, load: Load, server: LoadServer, load_of: LoadOf, says: Says) -> str:
     """Return the server's status in another load that the clause compares this one with.
 
-    For I3.order the servers are in reverse order; for I1.isolated the server is alone, for
-    N1.request-text under another id too. "" if a redirect leads to another server.
+    "" if a redirect leads to another server.
     """
-    case = load.case
+    other = _case_for(clause, load.case, server)
+    if other is None:
+        return ""
+    names = [each.server_id for each in other.given.servers]
+    name = names[0] if len(names) == 1 else server.server_id
+    return status_of(load_of(other).loaded.outcome(name), classifies=says.classifies)
+
+
+def _case_for(clause: str, case: LoadCase, server: LoadServer) -> LoadCase | None:
+    """Return the load that the clause compares this one with; None if there is none.
+
+    For I3.order the servers are in reverse order; for I1.isolated the server is alone, for
+    N1.request-text under another id too.
+    """
     servers: tuple[LoadServer, ...] = (
         msgspec.structs.replace(server, same_origin_as=None, same_url_as=None),
     )
     if clause == "I3.order":
         servers = case.given.servers[::-1]
     elif any(behaviour.to for behaviour in server.script):
-        return ""
+        return None
     if clause == "N1.request-text":
         servers = (LoadServer(server_id="alpha", tools=server.tools, timeout_s=server.timeout_s,
                           script=server.script),)  # fmt: skip
     given = msgspec.structs.replace(
         case.given, servers=servers, controls=clause == "I3.order" and case.given.controls
     )
-    other = load_of(_case_to_compare(case, f"for {clause} of {server.server_id}", given))
-    name = servers[0].server_id if len(servers) == 1 else server.server_id
-    return status_of(other.loaded.outcome(name), classifies=says.classifies)
+    return _case_to_compare(case, f"for {clause} of {server.server_id}", given)
 
 
 def _shown_by_status(
@@ -487,7 +511,9 @@ def _secrets(compared: Comparison, load: Load) -> None:
         reason = "the loader shows a secret that no server repeats"
         compared.open.append(Open(clauses=(ECHOED,), reason=reason, cause="control"))
         return
-    compared.one_of("secrets in the answer", leaked, ([],), breaks=own or ["S1.secrets"])
+    users = any(server.userinfo for server in load.case.given.servers)
+    compared.one_of(f"secrets in the answer{USER if users else ''}", leaked, ([],),
+                    breaks=own or ["S1.secrets"])  # fmt: skip
 
 
 def _is_repeated(secret: str, case: LoadCase) -> bool:
@@ -588,7 +614,9 @@ GIVEN: tuple[tuple[str, str, str, Callable[[Seen], str | None]], ...] = (
 """What a client is given to send back: its clause, its name, the behaviour, what carries it."""
 
 
-def _again(compared: Comparison, load: Load, name: str, expected: Expected, says: Says) -> None:
+def _again(
+    compared: Comparison, load: Load, name: str, expected: Expected, *, load_of: LoadOf, says: Says
+) -> None:
     """Add to `compared` a server's outcome in the second load beside `expected`.
 
     It must be available or not, as expected, or under an X. clause as in the first load; without
@@ -607,9 +635,11 @@ def _again(compared: Comparison, load: Load, name: str, expected: Expected, says
         before = _shown_status(load.loaded.outcome(name), says)
         compared.one_of(f"status of {name} in the second load", status, (before,), breaks=unnamed)
     elif (is_well := {word == "available" for word in expected.status}) != {True, False}:
+        holds = (status == "available") in is_well
+        is_kept = holds or _is_well_at_first(load, name, load_of, says) or True not in is_well
         compared.truth(f"status of {name} in the second load", status,
-                       holds=(status == "available") in is_well, allowed=list(expected.status),
-                       breaks=["I5.clears"])  # fmt: skip
+                       holds=holds, allowed=list(expected.status),
+                       breaks=["I5.clears" if is_kept else "O3.loaded"])  # fmt: skip
     if second is not None and status == "available":
         _no_error(compared, f"error of {name}, which is available in the second load", second)
     elif second is not None:
@@ -619,6 +649,15 @@ def _again(compared: Comparison, load: Load, name: str, expected: Expected, says
         compared.one_of(f"attempts reported for {name} in the second load", second.attempts,
                         fair_numbers(second, load.attempts_again[name]),
                         breaks=["O6.claimed"])  # fmt: skip
+
+
+def _is_well_at_first(load: Load, name: str, load_of: LoadOf, says: Says) -> bool:
+    """Whether a server that has recovered is available where no load was before."""
+    server = next(each for each in load.case.given.servers if each.server_id == name)
+    alone = msgspec.structs.replace(healed(server), same_origin_as=None, same_url_as=None)
+    given = msgspec.structs.replace(load.case.given, servers=(alone,))
+    first = load_of(_case_to_compare(load.case, f"without a first load of {name}", given))
+    return status_of(first.loaded.outcome(name), classifies=says.classifies) == "available"
 
 
 def _went_as_expected(load: Load, name: str) -> bool:

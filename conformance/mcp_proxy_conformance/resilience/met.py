@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from http import HTTPStatus
+
+import msgspec
 
 from mcp_proxy_conformance.resilience.blame import Blame, blamed
 from mcp_proxy_conformance.resilience.load_case import LATER_PAGE, LoadServer
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.unanswered import may_wait
 from mcp_proxy_conformance.resilience.walk import Reads
+from mcp_proxy_conformance.targets.line_program import cut
 from mcp_proxy_conformance.upstream.faults import Seen
+from mcp_proxy_conformance.verdict.result import Finding
 
 WELL = ("healthy", "stream", "set_cookie", "session", "slow", "guarded")
 """Words of behaviours that give the right answer."""
 PAGED = "O3.later-page"
 GOES_ON = ("notifications/initialized", "tools/list")
+MOST = 8
+"""Requests that are told of a failure."""
 NEARLY = 0.9
 """The share of its timeout after which a loader may have given up an answer."""
 
@@ -66,6 +72,18 @@ def blames_of(load: Load, server: LoadServer, status: object, reads: Reads) -> t
         for request in _lists(load, server)
     )
     return tuple(blame for blame in blames if not (listed and blame.clauses == ("X.failed",)))
+
+
+def happened(load: Load, findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield what a loader told of the first server that findings are about, and what it asked."""
+    names = [matter.name for finding in findings for matter in finding.about]
+    for name in names[:1]:
+        own = load.loaded.outcome(name)
+        told = "nothing" if own is None else cut(msgspec.json.encode(own).decode())
+        log = load.servers.log(name)
+        more = f"; and {len(log) - MOST} more" if len(log) > MOST else ""
+        yield f"the loader told {told}"
+        yield f"the server saw {'; '.join(map(str, log[:MOST])) or 'nothing'}{more}"
 
 
 def ran_out(load: Load) -> bool:

@@ -20,7 +20,6 @@ from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.space.covering import scenario
 from mcp_proxy_conformance.run.space.space import Row
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
-from mcp_proxy_conformance.upstream.faults.server_log import Seen
 
 LOOK_S = 0.1
 
@@ -93,15 +92,9 @@ def _journal(case: LoadCase, servers: FaultServers) -> NoReturn:
     while True:
         for name, number in told_of.items():
             for seen in servers.log(name)[number:]:
-                click.echo(f"{seen.at - began:8.2f} s  {name}: {_line(seen)}")
+                click.echo(f"{seen.at - began:8.2f} s  {name}: {seen}")
                 told_of[name] += 1
         time.sleep(LOOK_S)
-
-
-def _line(seen: Seen) -> str:
-    asked = f"{seen.verb} {seen.method}".strip() or "a connection"
-    answer = "" if seen.status is None else f" -> {seen.status}"
-    return f"attempt {seen.attempt}, {asked}{answer} ({seen.played})"
 
 
 def _owed(case: LoadCase, servers: FaultServers) -> Iterator[str]:

@@ -54,6 +54,12 @@ class Seen:
     cookie: str | None = None
     session: str | None = None
 
+    def __str__(self) -> str:
+        """The request and its answer in a few words."""
+        asked = f"{self.verb} {self.method}".strip() or "a connection"
+        answer = "" if self.status is None else f" -> {self.status}"
+        return f"attempt {self.attempt}, {asked}{answer} ({self.played})"
+
 
 class ServerLog:
     """The log of one server; written on the servers' thread, read on any thread."""
