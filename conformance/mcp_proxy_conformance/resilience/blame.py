@@ -23,6 +23,7 @@ NOTIFICATION = "notifications/initialized"
 SECOND = 2
 TRANSPORTS = ("stdio", "streamable-http")
 """Transports that a connection may name."""
+UNANSWERED = ("silence", "chatter", "slow")
 CUTS = ("reset", "close", "cut_json", "cut_sse")
 
 OF_ATTEMPTS = frozenset({
@@ -81,7 +82,7 @@ def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]
         return _by_code(behaviour, signatures)
     if behaviour.on == NOTIFICATION:
         return _by_notification(behaviour)
-    if behaviour.do in ("silence", "slow") or behaviour.by in ("silence", "drip"):
+    if behaviour.do in UNANSWERED or behaviour.by in ("silence", "drip"):
         return Clauses("T1.timeout", "T1.retried")
     if behaviour.do in CUTS:
         return Clauses("T2.cut", "T2.retried")
@@ -98,7 +99,7 @@ def _by_notification(behaviour: Behaviour) -> Clauses:
 
     T1.notification for silence or lateness, T2.notification for a cut, else none.
     """
-    if behaviour.do in ("silence", "slow") or behaviour.by in ("silence", "drip"):
+    if behaviour.do in UNANSWERED or behaviour.by in ("silence", "drip"):
         return Clauses("T1.notification")
     return Clauses("T2.notification") if behaviour.do in CUTS else Clauses()
 

@@ -22,9 +22,10 @@ Request = Literal["initialize", "notifications/initialized", "tools/list", "late
 `later page` a tools/list with a cursor."""
 
 ExchangeWord = Literal[
-    "healthy", "stream", "set_cookie", "session", "slow", "status", "redirect", "silence", "reset",
-    "close", "cut_json", "cut_sse", "html", "broken_json", "empty", "jsonrpc_error", "banner",
-    "guarded", "result", "refuses", "exits",
+    "healthy", "stream", "set_cookie", "session", "slow", "status", "redirect", "silence",
+    "chatter", "reset", "close", "cut_json", "cut_sse", "html", "broken_json", "empty",
+    "jsonrpc_error",
+    "banner", "guarded", "result", "refuses", "exits",
 ]  # fmt: skip
 """Behaviour of a server in one attempt; schemas/load-case.schema.json explains the words."""
 

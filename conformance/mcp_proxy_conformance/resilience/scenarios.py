@@ -45,7 +45,8 @@ FOLDER = fixtures_dir() / "resilience" / "space"
 USUAL_S, LONG_S, SLOW_S = 3.0, 10.0, 1.5
 """Timeouts of servers that are not waited for, of those with megabytes to send, of slow ones."""
 WAITED_FOR = {
-    "silence", "slow", "banner", "backlog", "stdio_garbage", "empty", "html", "broken_json",
+    "silence", "chatter", "slow", "banner", "backlog", "stdio_garbage", "empty", "html",
+    "broken_json",
 }  # fmt: skip
 MOST_WAITING = 4
 """Servers of a load that may keep a loader waiting: one that loads them in turn must end too."""

@@ -169,7 +169,7 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
             return Signal(classes=AVAILABLE)
         case "slow" if (behaviour.seconds or 0) < timeout_s:
             return Signal(classes=AVAILABLE)
-        case "slow" | "silence" | "reset" | "close" | "cut_json":
+        case "slow" | "silence" | "chatter" | "reset" | "close" | "cut_json":
             return Signal(classes=TRANSIENT, retried=True)
         case "cut_sse":
             is_inside = behaviour.where == "inside"

@@ -33,6 +33,7 @@ LATE_S, DRIPS_S, SEGMENT_S = 0.2, 0.1, 0.001
 """Seconds before a late answer, from the first to the last drip, and between two segments."""
 SLOW = 0.4
 """The share of the timeout after which a slow server answers each request."""
+SEPARATORS = "one\x85two\u2028three\u2029four\x7f"
 _PIECES = 8
 _INTERIM = render_head(103, (("Link", "</style.css>; rel=preload"),))
 _SENTENCE = "Adds numbers/sums: größer, больше, 更多, 😀. "
@@ -56,7 +57,9 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     revision: Literal["asked", "older"] = "asked"
     get: Literal["refused", "open", "talks"] = "refused"
     before: Before = "nothing"
-    form: Literal["compact", "escapes", "spaces", "order", "extra", "numbers"] = "compact"
+    form: Literal["compact", "escapes", "separators", "spaces", "order", "extra", "numbers"] = (
+        "compact"
+    )
     pace: Literal["prompt", "drips", "late", "slow"] = "prompt"
     coding: Literal["identity", "gzip"] = "identity"
 
@@ -82,6 +85,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def _text(self, size: int) -> str:
         cuts = self.body in ("split", "segments") or self.pace == "drips"
+        if self.form == "separators":
+            return _text(size) + SEPARATORS
         return _text(size) if size or cuts or self.form == "escapes" else ""
 
 

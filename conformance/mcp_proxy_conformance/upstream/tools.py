@@ -37,7 +37,10 @@ class UpstreamTool:
 
 
 Cursors = Literal["plain", "odd", "gaps"]
-"""How the pages of a list are made: `odd` cursors have signs, `gaps` are pages without tools."""
+"""How the pages of a list are made: `odd` cursors have signs or are empty, `gaps` are pages without
+tools."""
+MANY = 2
+"""Pages beyond which the last odd cursor is empty, so that another one comes before."""
 
 
 def render_pages(
@@ -53,6 +56,8 @@ def render_pages(
         parts = [part for each in parts for part in (each, [])][:-1]
     sign = '%%2F+ä/\\"=%d' if cursors == "odd" else "from-%d"
     names = [None, *(sign % (number * size) for number in range(1, len(parts)))]
+    if cursors == "odd" and len(names) > MANY:
+        names[-1] = ""
     pages: dict[str | None, bytes] = {}
     for name, part, following in zip(names, parts, [*names[1:], None], strict=True):
         body = b'"tools":[' + b",".join(tool.render() for tool in part) + b"]"

@@ -248,6 +248,28 @@ def test_a_process_fails_as_its_script_says(
     ]
 
 
+@pytest.mark.parametrize("transport", ["http", "stdio"])
+def test_chatter_is_log_messages_without_an_end(transport: str) -> None:
+    """A client whose timeout does not begin anew with each message gives up."""
+    played = {"do": "chatter"}
+    script = {"server_id": "a", "transport": transport, "script": [played]}
+    if transport == "stdio":
+        output, code, _ = lines_of(played)
+        lines = output.splitlines()
+    else:
+        with (
+            FaultServers(read_scripts([script])) as servers,
+            httpx2.stream(
+                "POST", servers.url("a"), json={"jsonrpc": "2.0", "id": 1, "method": "initialize"}
+            ) as response,
+        ):
+            events = response.iter_lines()
+            code, lines = None, [next(events).encode() for _ in range(9)][1::3]
+
+    assert (code, len({*lines})) == (None, 1)
+    assert b'"method":"notifications/message"' in lines[0]
+
+
 def test_a_process_speaks_lines_in_its_dialect() -> None:
     """A ping in the chosen form comes before the answer; each is one line, ended by CR LF."""
     output, _, _ = lines_of({"do": "healthy"}, framing="crlf", before="same-id", form="spaces")

@@ -84,6 +84,10 @@ class Silence(ScriptedBehaviour, frozen=True, tag="silence"):
     """Not one byte, on a connection that stays open until the peer closes it."""
 
 
+class Chatter(ScriptedBehaviour, frozen=True, tag="chatter"):
+    """Log messages on and on, and never the answer, until the peer closes the connection."""
+
+
 class Reset(ScriptedBehaviour, frozen=True, tag="reset"):
     """RST before the first byte of the answer."""
 
@@ -221,6 +225,7 @@ Behaviour = (
     | Status
     | Redirect
     | Silence
+    | Chatter
     | Reset
     | Close
     | Refuses

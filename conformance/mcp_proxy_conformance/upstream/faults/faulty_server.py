@@ -114,7 +114,10 @@ class FaultyServer:
         tools[:1] = [replace(tool, description=dialect.description) for tool in tools[:1]]
         if script.odd_schemas:
             tools[-1:] = [replace(tool, input_schema=_ODD_SCHEMA) for tool in tools[-1:]]
-        logs = any("log" in each.after for each in script.script if isinstance(each, do.Stream))
+        logs = any(
+            isinstance(each, do.Chatter) or "log" in getattr(each, "after", ())
+            for each in script.script
+        )
         self._script = Script(
             ServerState(script.server_id, tools, script.page_size, script.cursors),
             "handshake" if dialect.only else "both",

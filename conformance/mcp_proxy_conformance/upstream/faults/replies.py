@@ -34,6 +34,10 @@ _WRONG: dict[type, tuple[bytes, Headers]] = {
     do.BrokenJson: (b'{"jsonrpc": "2.0", "result": {"tools": [', JSON),
     do.Empty: (b"", JSON),
 }
+_GIVEN: dict[type, tuple[str, str]] = {
+    do.SetCookie: ("Set-Cookie", "fault-server={}; Path=/"),
+    do.HandSession: ("Mcp-Session-Id", "{}"),
+}
 _BLANKS = 1 << 16
 _BLANK, _COMMENT = b"1\r\n \r\n", b"3\r\n:\n\n\r\n"
 _STREAM = (*EVENTS, ("Cache-Control", "no-cache"))
@@ -134,6 +138,8 @@ def reply(
         case do.Silence() | do.Reset() | do.Close() | do.Refuses() | do.Exits():
             goes_on = right.is_line and isinstance(played, do.Silence)
             return ScriptedReply(end="keep" if goes_on else _ENDS[type(played)])
+        case do.Chatter():
+            return _chatter(right)
         case do.CutJson(by=by):
             half, blanks = (len(right.body) + 1) // 2, b" " * (_BLANKS if by == "drip" else 0)
             begun = render_response(200, right.body + blanks, JSON)[: -half - len(blanks)]
@@ -151,12 +157,23 @@ def reply(
             return _wrong(right, wrong, headers)
         case do.JsonrpcError() | do.OtherResult():
             return _wrong(right, dumps({"jsonrpc": "2.0", "id": right.id, **played.members}))
-        case do.SetCookie():
-            return _with_header(right, dialect, "Set-Cookie", f"fault-server={token}; Path=/")
-        case do.HandSession():
-            return _with_header(right, dialect, "Mcp-Session-Id", token)
+        case do.SetCookie() | do.HandSession():
+            name, form = _GIVEN[type(played)]
+            return _with_header(right, dialect, name, form.format(token))
         case _:
             return well(right, dialect)
+
+
+def _chatter(right: Right) -> ScriptedReply:
+    """Return log messages that go on, as events or lines."""
+    said = {"level": "info", "data": "still starting"}
+    note = dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": said})
+    if right.is_line:
+        return ScriptedReply(pieces=(note + b"\n",), end="drip", crumb=note + b"\n")
+    event = b"event: message\ndata: " + note + b"\n\n"
+    chunk = b"%x\r\n%b\r\n" % (len(event), event)
+    head = render_head(200, (*_STREAM, ("Transfer-Encoding", "chunked")))
+    return ScriptedReply(pieces=(head + chunk,), end="drip", crumb=chunk, status=200)
 
 
 def stream(*, says: bool) -> ScriptedReply:

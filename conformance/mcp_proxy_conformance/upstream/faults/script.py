@@ -13,7 +13,7 @@ from mcp_proxy_conformance.upstream.faults.behaviour import Behaviour, FieldValu
 from mcp_proxy_conformance.upstream.tools import Cursors
 
 _OVER_STDIO = (
-    do.Healthy, do.Stream, do.Slow, do.Silence, do.Reset, do.Close, do.CutJson, do.Html,
+    do.Healthy, do.Stream, do.Slow, do.Silence, do.Chatter, do.Reset, do.Close, do.CutJson, do.Html,
     do.BrokenJson, do.Empty, do.JsonrpcError, do.OtherResult, do.MalformedConnection,
     do.StdioMissing, do.StdioExits, do.StdioGarbage, do.Exits,
 )  # fmt: skip
