@@ -28,7 +28,7 @@ from mcp_proxy_conformance.resilience.load_case import (
     LoadServer,
     healed,
 )
-from mcp_proxy_conformance.resilience.loader import ServerOutcome
+from mcp_proxy_conformance.resilience.loader import Loaded, ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of, bare_names
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.resilience.met import blames_of, is_unasked
@@ -261,7 +261,11 @@ def _of_topic(
 
 def to_compare(load: Load, says: Says) -> Iterator[LoadCase]:
     """Yield the loads of single servers with which this one will be compared, to be begun ahead."""
-    case = load.case
+    case, again = load.case, load.again or Loaded()
+    for name, expected in (case.again or {}).items():
+        status = _shown_status(again.outcome(name), says)
+        if status not in (None, "available") and expected.status == ("available",):
+            yield _at_first(case, name)
     for server in case.given.servers if "I1.isolated" in case.clauses else ():
         outcome = load.loaded.outcome(server.server_id)
         due = allowed(case.then[server.server_id], classifies=says.classifies)
@@ -653,11 +657,16 @@ def _again(
 
 def _is_well_at_first(load: Load, name: str, load_of: LoadOf, says: Says) -> bool:
     """Whether a server that has recovered is available where no load was before."""
-    server = next(each for each in load.case.given.servers if each.server_id == name)
-    alone = msgspec.structs.replace(healed(server), same_origin_as=None, same_url_as=None)
-    given = msgspec.structs.replace(load.case.given, servers=(alone,))
-    first = load_of(_case_to_compare(load.case, f"without a first load of {name}", given))
+    first = load_of(_at_first(load.case, name))
     return status_of(first.loaded.outcome(name), classifies=says.classifies) == "available"
+
+
+def _at_first(case: LoadCase, name: str) -> LoadCase:
+    """Return a first load of a server as it is once it has recovered, alone."""
+    server = next(each for each in case.given.servers if each.server_id == name)
+    alone = msgspec.structs.replace(healed(server), same_origin_as=None, same_url_as=None)
+    given = msgspec.structs.replace(case.given, servers=(alone,))
+    return _case_to_compare(case, f"without a first load of {name}", given)
 
 
 def _went_as_expected(load: Load, name: str) -> bool:

@@ -32,6 +32,8 @@ AT_ONCE, MOST_AT_ONCE = 8, 16
 QUICK_S = 0.5
 """Seconds within which a program starts quickly; more slow ones would cost more than the waits that
 they share."""
+MOST_TIMEOUT_S = 12.0
+"""The longest to which a timeout is made longer."""
 PATIENCE = 3
 """The factor of a load's deadline over the longest that a correct loader may need (I4)."""
 LATE_END_S = 30.0
@@ -465,7 +467,11 @@ def _waits(case: LoadCase) -> float:
 
 
 def _slowed(server: LoadServer, slower: float) -> LoadServer:
-    """Return the server with a timeout, and late answers, that are longer by that factor."""
+    """Return the server with a timeout, and late answers, that are longer by that factor.
+
+    A timeout that is long already is so at most.
+    """
+    slower = max(1.0, min(slower, MOST_TIMEOUT_S / server.timeout_s))
     script = tuple(
         msgspec.structs.replace(step, seconds=step.seconds and step.seconds * slower)
         for step in server.script

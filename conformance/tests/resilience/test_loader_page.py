@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -54,6 +58,54 @@ def test_each_answer_of_the_page_is_to_the_request_before_it() -> None:
     assert [sent for sent, _ in ids] == [answered_ids for _, answered_ids in ids]
     assert words == {"available", "transient", "permanent", "denied", "failed"}
     assert {member for line in answered for member in line} == {"id", "ok", "error", "unsupported"}
+
+
+STUBS = {
+    "python": ("program.py", [sys.executable, "program.py"], "my_loader.py", """
+class Failed(Exception):
+    status, attempts = "permanent", 1
+def load(server, most, pause_s):
+    raise Failed("not yet written")
+"""),
+    "js": ("program.mjs", ["node", "program.mjs"], "my-loader.mjs", """
+export const load = async () => {
+  throw Object.assign(new Error('not yet written'), { status: 'permanent', attempts: 1 });
+};
+"""),
+    "go": ("program.go", ["go", "run", "."], "my_loader.go", """package main
+type Failed struct{ Status string }
+func (f *Failed) Error() string { return "not yet written" }
+func load(server Object, most int, pauseS float64) ([]string, int, *Failed) {
+	return nil, 1, &Failed{"permanent"}
+}
+"""),
+}  # fmt: skip
+"""By language: the page's program and its command line, and a loader of one server for it."""
+
+
+@pytest.mark.parametrize("language", STUBS)
+def test_the_programs_of_the_page_are_right(language: str, tmp_path: Path) -> None:
+    """Around a loader that fails they answer hello, loads, and what they do not know."""
+    name, command, own, stub = STUBS[language]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    page = (schemas_dir() / "LOADER.md").read_text(encoding="utf-8")
+    (program,) = re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    for file, text in ((name, program), (own, stub), ("go.mod", "module loader\n\ngo 1.22\n")):
+        (tmp_path / file).write_text(text, encoding="utf-8")
+
+    asked = "".join(f"{json.dumps(line)}\n" for line in lines("→"))
+    done = subprocess.run(
+        command, cwd=tmp_path, input=asked, capture_output=True, text=True, check=False
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [answer["id"] for answer in answers] == [line["id"] for line in lines("→")]
+    for answer in answers:
+        assert validator("loader-protocol").is_valid(answer), answer
+        for outcome in answer.get("ok", {}).get("outcomes", []):
+            assert validator("load-outcome").is_valid(outcome), outcome
 
 
 def test_every_outcome_of_a_classifying_loader_is_valid() -> None:
