@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from itertools import product
@@ -189,16 +190,24 @@ def _behaviour(dimension: str, whole: Row, **members: str) -> Behaviour:
 def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadServer]:
     """Yield the server of a row, and its twin if it has one."""
     whole = space().defaults | {**row}
-    server_id = f"{name}{_makes('id', whole)['with']}-{scenario}"
+    identity = _makes("id", whole)
+    words = dict(zip(NAMES, identity.get("words", ()), strict=False))
+    server_id = words.get(name) or f"{name}{identity['with']}-{scenario}"
     script = tuple(_undeclared(step, reads) for step in script_of(row))
     is_large = whole["size"] in ("1.1MB", "8MB") or whole["listing"] == "many"
     usual_s = LONG_S if is_large else USUAL_S
     short_s = _makes("timeout", whole)["seconds"]
     if whole["pace"] == "slow":
         usual_s = SLOW_S
-    timeout_s = short_s if any(map(is_waited_for, script)) else usual_s
+    is_short = any(map(is_waited_for, script))
+    timeout_s = short_s if is_short or whole["timeout"] == "month" else usual_s
     listing, twin = _makes("listing", whole), whole["twin"]
-    tools = tuple(tool for form in listing["tools"] for tool in _tools(form, name))
+    letters = re.sub("[^A-Za-z0-9]", "", server_id)
+    tools = tuple(
+        tool
+        for form in listing["tools"]
+        for tool in _tools(form.replace("{server}", letters), name)
+    )
     given = whole["credentials"] != "none"
     own: dict[str, Any] = _makes("credentials", whole) | _makes("address", whole)
     if twin == "url" and not given:
@@ -245,6 +254,9 @@ def _timed(step: Behaviour, timeout_s: float) -> Behaviour:
 
 def row_name(server_id: str) -> str:
     """Return the name of the row that a server, or its twin, was made of; empty for others."""
+    own = server_id.removesuffix("-twin")
+    if own in (words := space().values["id"]["word"].makes["words"]):
+        return NAMES[words.index(own)]
     return next((name for name in NAMES if server_id.lower().startswith(name)), "")
 
 

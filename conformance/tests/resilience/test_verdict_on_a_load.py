@@ -9,8 +9,13 @@ from typing import Any
 
 import pytest
 
+from mcp_proxy_conformance.resilience.driven_loader import says
+from mcp_proxy_conformance.resilience.judged import judged
+from mcp_proxy_conformance.resilience.load_case import load_cases
+from mcp_proxy_conformance.resilience.loader import Loader
 from mcp_proxy_conformance.resilience.loader_description import OF_LOADERS
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
+from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.verdict.exposed_secret import shows
@@ -190,7 +195,47 @@ def test_a_loader_that_warns_of_nobody_settles_nothing(tmp_path: Path) -> None:
         id="silent", text="It never warns.", edit=lambda answer, _: answer | {"warnings": {}}
     )
 
-    assert verdicts(tmp_path, silent, "W1.lines", confirm=False) == {"inconclusive"}
+    changed_trial = trial(
+        embedded_target(silent), Selection(clauses=frozenset({"W1.lines"})), profile="resilience"
+    )
+
+    assert tried(changed_trial, tmp_path).clauses["W1.lines"] == "inconclusive"
+
+
+@pytest.mark.parametrize(("since", "clause"), [(2, "I5.clears"), (1, "O3.loaded")])
+def test_memory_is_told_from_a_server_that_is_never_read(
+    tmp_path: Path, since: int, clause: str
+) -> None:
+    """Who fails a healthy server after another load remembers; who does so at first cannot read."""
+    loads = 0
+
+    def fail(answer: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+        """Fail `alpha` from a load of this process on."""
+        nonlocal loads
+        loads += bool(request["servers"])
+        failed = {"status": "permanent", "tools": [], "error": "No.", "attempts": 1}
+        for own in answer["outcomes"]:
+            own.update(failed if own["server_id"] == "alpha" and loads >= since else {})
+        return answer
+
+    def made(folder: Path) -> Loader:
+        """Return a loader that has loaded nothing yet."""
+        nonlocal loads
+        loads = 0
+        return target.loader(folder)
+
+    target = embedded_target(ChangedLoad(id="fails", text="It fails servers.", edit=fail))
+    case = next(each for each in load_cases() if each.id == "again-claims")
+    all_loads = Loads(made, tmp_path, learns=False)
+    load = all_loads.anew(case)
+    all_loads.close()
+    again = Loads(made, tmp_path, learns=False)
+
+    findings = judged(load, again.of, says(target)).findings
+
+    again.close()
+    target.close()
+    assert clause in {clause for finding in findings for clause in finding.clauses}
 
 
 @pytest.mark.proof

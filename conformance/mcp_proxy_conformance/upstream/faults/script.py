@@ -51,7 +51,7 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     server_id: str
     tools: tuple[str, ...] = ()
     page_size: Annotated[int, msgspec.Meta(gt=0)] | None = None
-    timeout_s: Annotated[float, msgspec.Meta(gt=0, le=600)] = 1.0
+    timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 1.0
     script: Annotated[tuple[Behaviour, ...], msgspec.Meta(min_length=1)]
     same_origin_as: str | None = None
     same_url_as: str | None = None
