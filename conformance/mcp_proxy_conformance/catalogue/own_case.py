@@ -36,12 +36,11 @@ def parametrise(metafunc: pytest.Metafunc, own: Sequence[OwnCase]) -> None:
     marks = metafunc.definition.own_markers
     for at, mark in enumerate(marks):
         if mark.name == "parametrize" and mark.args[0] == "case" and mark.args[1]:
-            first = mark.args[1][0].values[0]
-            kind = type(first), first.area
+            kinds = {(type(each.values[0]), each.values[0].area) for each in mark.args[1]}
             mine = [
                 parameter(*one[:3], scenario=one.scenario)
                 for one in own
-                if (type(one.case), one.case.area) == kind
+                if (type(one.case), one.case.area) in kinds
             ]
             if mine:
                 marks[at] = pytest.mark.parametrize("case", mine).mark

@@ -348,14 +348,15 @@ def says(target: LoaderTarget) -> Says:
     )
 
 
-def each_load(area: str) -> pytest.MarkDecorator:
-    """Return a decorator that parametrises a check's `case` with all load cases of an area.
+def each_load(*areas: str) -> pytest.MarkDecorator:
+    """Return a decorator that parametrises a check's `case` with all load cases of these areas.
 
     Each runs at a place of its own.
     """
-    shipped = (case for case in (*load_cases(), *scenario_loads()) if case.area == area)
+    shipped = (case for case in (*load_cases(), *scenario_loads()) if case.area in areas)
     cells = [
-        parameter(case, _world(case), case.needs, scenario=area == SCENARIO) for case in shipped
+        parameter(case, _world(case), case.needs, scenario=case.area == SCENARIO)
+        for case in shipped
     ]
     return pytest.mark.parametrize("case", cells)
 

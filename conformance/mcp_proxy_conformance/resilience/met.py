@@ -22,8 +22,8 @@ PAGED = "O3.later-page"
 GOES_ON = ("notifications/initialized", "tools/list")
 MOST = 8
 """Requests that are told of a failure."""
-NEARLY = 0.9
-"""The share of its timeout after which a loader may have given up an answer."""
+LATE = 0.3
+"""The share of its timeout in which a loader has the answer of a server unless one is busy."""
 
 
 def is_unasked(load: Load, server: LoadServer) -> bool:
@@ -89,11 +89,11 @@ def happened(load: Load, findings: Iterable[Finding]) -> Iterator[str]:
 def ran_out(load: Load) -> bool:
     """Whether the loader seems to have given up waiting at a server that answers in time.
 
-    A busy machine makes it do so. It is seen by a timeout without a request, after one to which
-    the right answer, or a failure, comes at once.
+    A busy machine makes it do so. It is seen by a part of a timeout without a request, after one
+    to which the right answer, or a failure, comes at once.
     """
     return any(
-        after - request.at >= NEARLY * server.timeout_s
+        after - request.at >= LATE * server.timeout_s
         and not may_wait(server.behaviour(max(1, request.attempt)))
         for server in load.case.servers()
         if (log := load.servers.log(server.server_id))

@@ -245,11 +245,11 @@ def test_a_target_file_of_a_loader_is_all_there_is_to_say(tmp_path: Path) -> Non
     """
     file = tmp_path / "loader.toml"
     file.write_text('kind = "loader"\ntool_prefix = "x_"\ntimeout_signatures = ["gone late"]\n')
-    check = "test_an_authorization_that_timed_out_is_no_denial"
+    check = "test_load_case[authorization-declared]"
     own = ["--check", check, "--out", str(tmp_path / "out")]
 
     done = CliRunner().invoke(main, ["run", "--target-file", str(file), *own])
 
     assert "FAIL  T4.declared" in done.output
-    assert "  test_an_authorization_that_timed_out_is_no_denial" in done.output
+    assert "  test_load_case[authorization-declared]" in done.output
     assert done.exit_code == 1

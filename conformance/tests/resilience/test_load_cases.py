@@ -29,9 +29,9 @@ from mcp_proxy_conformance.resilience.walk import walk
 CASES = load_cases()
 MEASURED = {
     *("P1.unknown-name~once", "R1.once~delay", "R5.grows", "R6.jitter"),
-    *("I2.concurrent", "I3.order~outcomes"),
+    *("I2.concurrent", "I3.order~outcomes", "I7.ended"),
 }
-"""Advice on claims without a port, and on times and orders."""
+"""Advice on claims without a port, and on times and orders; what is left at the end."""
 
 
 def schema() -> dict[str, Any]:

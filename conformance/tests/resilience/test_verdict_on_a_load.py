@@ -60,6 +60,11 @@ def test_no_secret_is_found_where_none_is() -> None:
     assert not shows(HELD, b"")
 
 
+def cases_of(*areas: str) -> tuple[str, ...]:
+    """Return the ids of the cases of these areas."""
+    return tuple(case.id for case in load_cases() if case.area in areas)
+
+
 def verdicts(place: Path, change: Any, clause: str, *, confirm: bool) -> set[str]:
     """Return the verdicts of all checks of a clause on a changed loader, as far as they are on it.
 
@@ -139,7 +144,7 @@ def test_a_loader_without_classes_may_not_report_a_failure_as_available(
     changed_trial = trial(
         embedded_target(ChangedLoad(id="well", text="5xx is well.", edit=well), OF_LOADERS),
         profile="resilience-basic",
-        selection=Selection(checks=("test_every_server_has_one_outcome_of_the_right_form",)),
+        selection=Selection(checks=cases_of("outcome")),
         confirm=False,
     )
 
@@ -245,11 +250,7 @@ def test_who_ends_all_loads_at_one_failure_is_convicted_of_that_alone(tmp_path: 
     The others then get fewer attempts and other statuses than without that failure.
     """
     mutant = next(each for each in load_mutants() if each.id == "one-failure-ends-all")
-    checks = (
-        "test_every_server_has_one_outcome_of_the_right_form",
-        "test_warnings_tell_the_classes_apart",
-        "test_what_the_text_does_not_name_is_told_alike_twice",
-    )
+    checks = cases_of("outcome", "warning", "unnamed")
     target = embedded_target(mutant, ["attempts"], patience=0.5)
 
     clauses = tried(trial(target, Selection(checks=checks), profile="resilience"), tmp_path).clauses
@@ -258,22 +259,18 @@ def test_who_ends_all_loads_at_one_failure_is_convicted_of_that_alone(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("check", "case", "broken"),
-    [
-        ("test_what_one_server_sets_is_not_sent_to_another", "sharing-session-redirected", []),
-        ("test_what_the_text_does_not_name_is_told_alike_twice", "unnamed-redirect-to-another",
-         ["S3.session"]),
-    ],
-)  # fmt: skip
+    ("case", "broken"),
+    [("sharing-session-redirected", []), ("unnamed-redirect-to-another", ["S3.session"])],
+)
 def test_a_session_id_that_came_by_a_redirect_may_not_leave_its_origin(
-    tmp_path: Path, check: str, case: str, broken: list[str]
+    tmp_path: Path, case: str, broken: list[str]
 ) -> None:
     """A loader that follows redirects sends the session id that it got on to the first address.
 
     That breaks no clause within one origin and S3.session at another; it has no cookies.
     """
     following = next(each for each in load_variants() if each.id == "redirects-followed")
-    selection = Selection(checks=(f"{check}[{case}]",))
+    selection = Selection(checks=(case,))
     changed_trial = trial(embedded_target(following), selection, profile="resilience")
 
     results = tried(changed_trial, tmp_path).every

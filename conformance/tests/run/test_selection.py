@@ -15,7 +15,7 @@ from mcp_proxy_conformance.cli import main
 
 NEVER = ["--timeout-signature", "what nobody ever sends"]
 """A signature unknown to the reference's loader: T4.declared is broken."""
-DECLARED = "test_an_authorization_that_timed_out_is_no_denial[authorization-declared]"
+DECLARED = "test_load_case[authorization-declared]"
 
 
 def run(out: Path, *words: str) -> tuple[Result, dict[str, Any]]:
