@@ -24,7 +24,9 @@ from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 LOOK_S = 0.1
 
 
-@click.command("serve", epilog=examples("serve cut-json place=list crlf", "serve --list"))
+@click.command(
+    "serve", epilog=examples("serve cut-json place=list crlf", "serve cut-close-initialize")
+)
 @click.argument("values", metavar="[VALUE]...", nargs=-1)
 @click.option("--list", "lists", is_flag=True, help="Print all values, and end.")
 def serve(*, values: tuple[str, ...], lists: bool) -> None:

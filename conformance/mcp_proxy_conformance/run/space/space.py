@@ -123,6 +123,16 @@ class Space(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                     ways.append((unlike, name, self._any[name] - its, each.sentence))
         return {name: [way for way in ways if name in way[0]] for name in self.values}
 
+    def reduced(self, capabilities: Collection[str], version: int | None = None) -> Space:
+        """Return the space of the values that are played with these capabilities."""
+        newest = version or self.version
+        kept = [
+            msgspec.structs.replace(each, value=tuple(
+                v for v in each.value if v.since <= newest and v.needs in {"", *capabilities}))
+            for each in self.dimension
+        ]  # fmt: skip
+        return msgspec.structs.replace(self, dimension=tuple(kept))
+
     def cut(
         self, row: Row, capabilities: Collection[str], version: int | None = None
     ) -> dict[str, str]:
@@ -131,13 +141,8 @@ class Space(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Those are values that need a capability beyond these, or that a later version brought;
         and what no longer fits beside the others then.
         """
-        newest = version or self.version
-        kept = {
-            name: value
-            for name, value in self.bare(row).items()
-            if (known := self.values[name][value]).since <= newest
-            and known.needs in {"", *capabilities}
-        }
+        played = self.reduced(capabilities, version).values
+        kept = {name: value for name, value in self.bare(row).items() if value in played[name]}
         while self.excluded(self.defaults | kept):
             fits = [name for name in kept if not self.excluded(
                 self.defaults | {n: v for n, v in kept.items() if n != name})]  # fmt: skip

@@ -114,11 +114,12 @@ def coverage(
         for pair in pairs:
             lost[pair] = min(lost.get(pair, reason), reason)
     left: dict[tuple[Status, str], list[str]] = defaultdict(list)
+    played = space.reduced(capabilities, version)
     for pair, sentence in space.pairs.items():
         if sentence:
             left["excluded", sentence].append(in_words(dict(pair)))
         elif pair not in seen:
-            left[_why(space, pair, lost, capabilities, version)].append(in_words(dict(pair)))
+            left[_why(space, played, pair, lost)].append(in_words(dict(pair)))
     return Coverage(
         space=space.name,
         version=version or space.version,
@@ -131,16 +132,18 @@ def coverage(
 
 
 def _why(
-    space: Space, pair: Pair, lost: Mapping[Pair, tuple[int, str]], capabilities: Collection[str],
-    version: int | None,
-) -> tuple[Status, str]:  # fmt: skip
+    space: Space, played: Space, pair: Pair, lost: Mapping[Pair, tuple[int, str]]
+) -> tuple[Status, str]:
+    """Return why a pair was not looked at; `played` is the space of this target."""
     if pair in lost:
         rank, reason = lost[pair]
         return RANKS[rank], reason
     for name, word in pair:
         value = space.values[name][word]
-        if value.since > (version or space.version):
-            return "excluded", f"version {version} of the space has no {name}={word}"
-        if value.needs not in {"", *capabilities}:
-            return "capability", f"{value.needs} is not declared"
+        if word not in played.values[name]:
+            if value.needs:
+                return "capability", f"{value.needs} is not declared"
+            return "excluded", f"an older version of the space has no {name}={word}"
+    if played.excluded(dict(pair)):
+        return "capability", "what can have both is not declared"
     return "unarmed", "no scenario that is played here has both"

@@ -45,7 +45,8 @@ async def send(
 
 async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """End a process: send FIN and wait until it closes, as a close beside unread bytes resets."""
-    writer.write_eof()
+    with contextlib.suppress(OSError):  # it is gone already
+        writer.write_eof()
     await _until_gone(reader)
 
 
