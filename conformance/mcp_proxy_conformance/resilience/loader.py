@@ -107,7 +107,7 @@ class Loader(Protocol):
         """
 
     def leave(self) -> bool:
-        """Return whether the loader ends by itself within `END_S`; what it started is left."""
+        """Return whether the loader ends by itself, soon; what it started is left."""
 
     def stop(self, patience_s: float = END_S) -> None:
         """End the loader, which gets `patience_s` seconds to end by itself; a load is cancelled."""
@@ -222,8 +222,8 @@ class LoaderProgram:
             return loaded
 
     def leave(self) -> bool:
-        """Close the program's standard input, and return whether it ends within `END_S`."""
-        return self._program is None or self._program.leave(END_S)
+        """Close the program's standard input, and return whether it ends within twice `END_S`."""
+        return self._program is None or self._program.leave(2 * END_S)  # a machine may be busy
 
     def stop(self, patience_s: float = END_S) -> None:
         """Close the program's standard input, wait up to `patience_s` seconds, end its group.

@@ -19,7 +19,7 @@ from mcp_proxy_conformance.verdict.result import Finding
 WELL = ("healthy", "stream", "set_cookie", "session", "slow", "guarded")
 """Words of behaviours that give the right answer."""
 PAGED = "O3.later-page"
-GOES_ON = ("notifications/initialized", "tools/list")
+AGREED = "notifications/initialized"
 MOST = 8
 """Requests that are told of a failure."""
 LATE = 0.3
@@ -29,10 +29,11 @@ LATE = 0.3
 def is_unasked(load: Load, server: LoadServer) -> bool:
     """Whether the loader did not ask for what its server is about.
 
-    That is a later page that fails; or anything at all after the server's older revision.
+    That is a later page that fails; or anything at all in the server's older revision, to which
+    only the notification of a handshake agrees.
     """
     log = load.servers.log(server.server_id)
-    if server.dialect.only and not any(request.method in GOES_ON for request in log):
+    if server.dialect.only and not any(request.method == AGREED for request in log):
         return True
     scripted = any(behaviour.on == LATER_PAGE for behaviour in server.script)
     return scripted and not any(request.paged for request in _lists(load, server))
