@@ -38,6 +38,7 @@ _GIVEN: dict[type, tuple[str, str]] = {
     do.SetCookie: ("Set-Cookie", "fault-server={}; Path=/"),
     do.HandSession: ("Mcp-Session-Id", "{}"),
 }
+_DENIALS = (401, 403)
 _BLANKS = 1 << 16
 _BLANK, _COMMENT = b"1\r\n \r\n", b"3\r\n:\n\n\r\n"
 _STREAM = (*EVENTS, ("Cache-Control", "no-cache"))
@@ -130,7 +131,10 @@ def reply(
             headers = tuple(own.items()) if typed or not body else (*TEXT, *own.items())
             said = Scripted(method="", status=code, body=body.encode())
             head = "plain" if dialect.head == "charset" else dialect.head
-            bodily = msgspec.structs.replace(dialect, form="compact", head=head)
+            # a denial after which the connection ends has two signals, which nothing ranks
+            ends = dialect.body == "close" and code in _DENIALS
+            end = "length" if ends else dialect.body
+            bodily = msgspec.structs.replace(dialect, form="compact", head=head, body=end)
             sent = well(replace(right, answer=said, headers=headers), bodily, ())
             return sent if by is None else replace(sent, end=by)
         case do.Redirect(code=code):
