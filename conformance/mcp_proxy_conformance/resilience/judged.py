@@ -439,10 +439,11 @@ def _tools(
                     ([],), breaks=["O3.loaded"],
                     shows=["O3.loaded"] if listed else ["O3.loaded~none"])  # fmt: skip
     if later := listed[len(first) :]:
+        pages = ["O3.loaded~pages"]
         asked = any(request.paged for request in load.servers.log(name))
         compared.one_of(f"tools of later pages of {name} that were not loaded",
                         [own for own in lost if own in later], ([],),
-                        breaks=["O3.loaded" if asked else "O3.loaded~pages"])  # fmt: skip
+                        breaks=["O3.loaded"] if asked else pages, shows=pages)  # fmt: skip
     if not lost and not strange:
         whole = are_tools_of(name, tools, listed, says.prefix)
         compared.truth(f"tools of {name}", tools, holds=whole, allowed=sorted(listed),

@@ -44,16 +44,13 @@ def test_outcomes_are_listed_and_logged(tmp_path: Path, caplog: pytest.LogCaptur
     A token in their URLs is in no log line.
     """
     scripts = [
-        {"server_id": name, "tools": [f"{name}_tool"], "script": script}
+        {"server_id": name, "tools": [f"{name}_tool"], "script": script, "query": "token=s3cret"}
         for name, script in SCRIPTS.items()
     ]
     caplog.set_level(logging.INFO, "mcp_proxy_reference")
 
     with FaultServers(read_scripts(scripts)) as servers:
-        entries = [
-            {"name": name, "url": f"{servers.connection(name)['url']}?token=s3cret"}
-            for name in SCRIPTS
-        ]
+        entries = [{"name": name, "url": servers.url(name)} for name in SCRIPTS]
         config = tmp_path / "config.json"
         config.write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
         statuses = asyncio.run(shown(config, tmp_path / "data"))

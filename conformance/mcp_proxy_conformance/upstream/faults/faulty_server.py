@@ -273,7 +273,7 @@ class FaultyServer:
             and (self._lacks_session(request) or self._is_of_another(request))
         ):
             behaviour = do.Status(code=400)
-        if dialect.session in INSIST and self._is_ended(request, attempt):
+        elif dialect.session in INSIST and self._is_ended(request, attempt):
             behaviour = do.Status(code=404)
         if self._large[0] != (behaviour, right):
             location = self._location(behaviour.to) if isinstance(behaviour, do.Redirect) else ""
