@@ -134,7 +134,7 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
     _shared(compared, load)
     _traffic(compared, load, load_of, says)
     if says.warns:
-        warnings(compared, load)
+        warnings(compared, load, apart=apart)
     for name, expected in (case.again or {}).items():
         _again(compared, load, name, expected, load_of=load_of, says=says)
     if load.again is not None and not load.again.is_answered:

@@ -30,13 +30,13 @@ def _named(server_id: str, text: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text) is not None
 
 
-def warnings(compared: Comparison, load: Load) -> None:
+def warnings(compared: Comparison, load: Load, *, apart: bool) -> None:
     """Add to `compared` a load's warnings beside its outcomes: whom they name, number, wording.
 
     The transient and the permanent one name the servers of their class, and only these, have a
     word of its sense, and differ in wording; no available server is named; both are given if
-    servers of both failed, none without servers. Raises Inconclusive if the case is about warnings
-    and there are none.
+    servers of both failed, none without servers. Who is not named is told only if no server hurt
+    another (`apart`). Raises Inconclusive if the case is about warnings and there are none.
     """
     loaded = load.loaded
     about = load.case.area == "warning"
@@ -61,7 +61,7 @@ def warnings(compared: Comparison, load: Load) -> None:
         ],
         "W1.named": [
             name for name, status in by_status.items()
-            if status in ("transient", "permanent") and PLAIN_ID.fullmatch(name)
+            if apart and status in ("transient", "permanent") and PLAIN_ID.fullmatch(name)
             and lines.get(status) and not _named(name, lines[status])
         ],
     }  # fmt: skip

@@ -107,11 +107,15 @@ async def _until_one_fails(loads: Loads) -> list[Outcome]:
 
 
 def _failure_of_all(answer: Json, request: Json) -> Json:
-    """Return the answer; the failure that ended the load, if any, is the outcome of all servers."""
+    """Return the answer; the failure that ended the load, if any, is told of all servers."""
     outcomes, ids = answer["outcomes"], [server["server_id"] for server in request["servers"]]
+    told = answer["warnings"]
     if len(outcomes) == 1 and outcomes[0]["status"] != "available":
+        first = outcomes[0]["server_id"]
         outcomes = [outcomes[0] | {"server_id": name} for name in ids]
-    return answer | {"outcomes": outcomes}
+        told = {word: [line.replace(first, ", ".join(ids)) for line in lines]
+                for word, lines in told.items()}  # fmt: skip
+    return answer | {"outcomes": outcomes, "warnings": told}
 
 
 def _breaker(key: Callable[[Connection], str]) -> Fresh:
