@@ -37,13 +37,15 @@ def ids(*prefixes: str) -> frozenset[str]:
 def healthy(*words: str, codes: tuple[int, ...] = ()) -> Callable[[Script], Script]:
     """Return a function that makes some behaviours of a server's script healthy.
 
-    They are those of these words (`do`) or HTTP status codes.
+    They are those of these words (`do`) or HTTP status codes; a port closes after a failure only.
     """
 
     def played(script: Script) -> Script:
         """Return a copy of the script with those behaviours replaced by healthy ones."""
         steps = [
-            {"do": "healthy"} if step["do"] in words or step.get("code") in codes else step
+            {"do": "healthy"}
+            if step["do"] in (*words, "refuses") or step.get("code") in codes
+            else step
             for step in script["script"]
         ]
         return script | {"script": steps}
@@ -52,7 +54,7 @@ def healthy(*words: str, codes: tuple[int, ...] = ()) -> Callable[[Script], Scri
 
 
 REMOVED: dict[str, tuple[Callable[[Script], Script], frozenset[str]]] = {
-    "silence": (healthy("silence", "slow", "backlog", "status", "close", "cut_sse"), ids("T1")),
+    "silence": (healthy("silence", "chatter", "slow", "backlog", "status", "close", "cut_sse"), ids("T1")),
     "cut connections": (
         healthy("reset", "close", "cut_json", "cut_sse", "status", "silence"), ids("T2"),
     ),

@@ -214,7 +214,7 @@ def lines_of(played: dict[str, Any], **dialect: str) -> tuple[bytes, int | None,
             process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"initialize"}\n')
             process.stdin.flush()
             try:
-                code = process.wait(0.4)
+                code = process.wait(1.5)
             except subprocess.TimeoutExpired:
                 code = None
             return process.communicate()[0], code, servers
