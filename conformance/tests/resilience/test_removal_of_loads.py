@@ -54,7 +54,9 @@ def healthy(*words: str, codes: tuple[int, ...] = ()) -> Callable[[Script], Scri
 
 
 REMOVED: dict[str, tuple[Callable[[Script], Script], frozenset[str]]] = {
-    "silence": (healthy("silence", "chatter", "slow", "backlog", "status", "close", "cut_sse"), ids("T1")),
+    "silence": (
+        healthy("silence", "chatter", "slow", "backlog", "status", "close", "cut_sse"), ids("T1"),
+    ),
     "cut connections": (
         healthy("reset", "close", "cut_json", "cut_sse", "status", "silence"), ids("T2"),
     ),
