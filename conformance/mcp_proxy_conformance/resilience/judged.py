@@ -294,9 +294,7 @@ def _case_for(clause: str, case: LoadCase, server: LoadServer) -> LoadCase | Non
     For I3.order the servers are in reverse order; for I1.isolated the server is alone, for
     N1.request-text under another id too.
     """
-    servers: tuple[LoadServer, ...] = (
-        msgspec.structs.replace(server, same_origin_as=None, same_url_as=None),
-    )
+    servers: tuple[LoadServer, ...] = (_alone(server),)
     if clause == "I3.order":
         servers = case.given.servers[::-1]
     elif any(behaviour.to for behaviour in server.script):
@@ -665,9 +663,12 @@ def _is_well_at_first(load: Load, name: str, load_of: LoadOf, says: Says) -> boo
 def _at_first(case: LoadCase, name: str) -> LoadCase:
     """Return a first load of a server as it is once it has recovered, alone."""
     server = next(each for each in case.given.servers if each.server_id == name)
-    alone = msgspec.structs.replace(healed(server), same_origin_as=None, same_url_as=None)
-    given = msgspec.structs.replace(case.given, servers=(alone,))
+    given = msgspec.structs.replace(case.given, servers=(_alone(healed(server)),))
     return _case_to_compare(case, f"without a first load of {name}", given)
+
+
+def _alone(server: LoadServer) -> LoadServer:
+    return msgspec.structs.replace(server, same_origin_as=None, same_url_as=None)
 
 
 def _went_as_expected(load: Load, name: str) -> bool:

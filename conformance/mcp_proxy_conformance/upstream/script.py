@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 Eras = Literal["both", "handshake", "stateless"]
+_PROGRAM = (sys.executable, "-I", "-S", str(Path(__file__).with_name("stdio.py")))
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 _STATUS = {
     revisions.METHOD_NOT_FOUND: 404,
@@ -218,13 +219,12 @@ def shim(port: int, *more: str) -> list[str]:
 
     `more` are further arguments, which stdio.py explains.
     """
-    program = Path(__file__).with_name("stdio.py")
-    return [sys.executable, "-I", "-S", str(program), "--connect", f"127.0.0.1:{port}", *more]
+    return [*_PROGRAM, "--connect", f"127.0.0.1:{port}", *more]
 
 
 def particular() -> list[str]:
     """Return a command line as `shim`, with odd arguments; the port is in the environment."""
-    return [sys.executable, "-I", "-S", str(Path(__file__).with_name("stdio.py")), *ODD]
+    return [*_PROGRAM, *ODD]
 
 
 class LineServer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import socket
@@ -86,8 +85,9 @@ def main(arguments: list[str]) -> int:
     for _ in range(NOISE // 100 if chatty else 0):
         sys.stderr.write(f"{'starting ' * 11}\n")
     sys.stderr.flush()
-    carry = functools.partial(_carry_in, sock, stays=stubborn)
-    threading.Thread(target=carry, daemon=True).start()
+    threading.Thread(
+        target=_carry_in, args=(sock,), kwargs={"stays": stubborn}, daemon=True
+    ).start()
     return _carry_out(sock)
 
 

@@ -37,7 +37,7 @@ def ids(*prefixes: str) -> frozenset[str]:
 def healthy(*words: str, codes: tuple[int, ...] = ()) -> Callable[[Script], Script]:
     """Return a function that makes some behaviours of a server's script healthy.
 
-    They are those of these words (`do`) or HTTP status codes; a port closes after a failure only.
+    They are those of these words (`do`) or HTTP status codes.
     """
 
     def played(script: Script) -> Script:

@@ -169,25 +169,26 @@ def reply(
 
 
 def _chatter(right: Right) -> ScriptedReply:
-    """Return log messages that go on, as events or lines."""
+    """Return log messages without an end."""
     said = {"level": "info", "data": "still starting"}
     note = dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": said})
     if right.is_line:
         return ScriptedReply(pieces=(note + b"\n",), end="drip", crumb=note + b"\n")
-    event = b"event: message\ndata: " + note + b"\n\n"
-    chunk = b"%x\r\n%b\r\n" % (len(event), event)
-    head = render_head(200, (*_STREAM, ("Transfer-Encoding", "chunked")))
-    return ScriptedReply(pieces=(head + chunk,), end="drip", crumb=chunk, status=200)
+    return _open_stream(b"event: message\ndata: " + note + b"\n\n", "drip")
 
 
 def stream(*, says: bool) -> ScriptedReply:
-    """Return an event stream that stays open, with a request of the server if it `says` one."""
+    """Return an open stream, with a request if it `says` one."""
     ping = dumps({"jsonrpc": "2.0", "id": "get", "method": "ping"})
     event = b"event: message\ndata: " + ping + b"\n\n" if says else b": open\n\n"
+    return _open_stream(event, "silence")
+
+
+def _open_stream(event: bytes, end: End) -> ScriptedReply:
+    """Return an open stream; a drip repeats its event."""
+    chunk = b"%x\r\n%b\r\n" % (len(event), event)
     head = render_head(200, (*_STREAM, ("Transfer-Encoding", "chunked")))
-    return ScriptedReply(
-        pieces=(head + b"%x\r\n%b\r\n" % (len(event), event),), end="silence", status=200
-    )
+    return ScriptedReply(pieces=(head + chunk,), end=end, crumb=chunk, status=200)
 
 
 def _wrong(right: Right, body: bytes, headers: Headers = ()) -> ScriptedReply:
