@@ -663,8 +663,11 @@ def _is_well_at_first(load: Load, name: str, load_of: LoadOf, says: Says) -> boo
 def _at_first(case: LoadCase, name: str) -> LoadCase:
     """Return a first load of a server as it is once it has recovered, alone."""
     server = next(each for each in case.given.servers if each.server_id == name)
-    given = msgspec.structs.replace(case.given, servers=(_alone(healed(server)),))
-    return _case_to_compare(case, f"without a first load of {name}", given)
+    return _case_to_compare(
+        case,
+        f"without a first load of {name}",
+        msgspec.structs.replace(case.given, servers=(_alone(healed(server)),)),
+    )
 
 
 def _alone(server: LoadServer) -> LoadServer:
