@@ -24,6 +24,7 @@ from mcp_proxy_conformance.resilience.loads import (
     CONTROL_LOADS,
     MOST_AT_ONCE,
     QUICK_S,
+    STARTED,
     Load,
     Loads,
 )
@@ -78,10 +79,6 @@ class LoadBench:
     def ahead(self, load: Load) -> None:
         """Begin the loads with which a load will be compared."""
         self._loads.plan([*to_compare(load, says(self._target))])
-
-    def to_the_end(self, case: LoadCase) -> Load:
-        """Return a load of that case after which the loader was ended; AdapterError as `Loads`."""
-        return self._loads.to_the_end(case)
 
     def judged(self, case: LoadCase) -> Comparison:
         """Compare a case's load with what the case allows; return the Comparison, not concluded.
@@ -217,6 +214,8 @@ class DrivenLoader(Subject):
         if not in_order:
             self.loads.plan(CONTROL_LOADS)
         due = [load for case in self._cases for load in self._loads_of(case)]
+        if not in_order and STDIO in self.target.capabilities:
+            due.append(STARTED)
         self.loads.plan(due, slowest_first=not in_order)
 
     def open(self, place: Place) -> Any:

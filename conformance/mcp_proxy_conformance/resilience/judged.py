@@ -48,6 +48,8 @@ OF_ANY_FAILED = frozenset({
 })  # fmt: skip
 """The clauses that can be judged even if another server may have failed the one in question."""
 USER = " to a URL with user:password@, which some clients refuse by design, and quote then"
+REQUESTS = 60
+"""Requests of one attempt that are surely bounded, besides those for pages."""
 LONG_WORD = 9
 """Characters of a word that is too long to occur in an error by chance."""
 
@@ -73,8 +75,15 @@ def judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
     Wrong outcomes and status words are returned at once; all else is judged on the load that
     `basis` trusts, others being made by `load_of`. Raises Inconclusive if nothing shows that
     the observation means anything, NotApplicable if this machine cannot play a fault or nothing
-    of it is declared, AdapterError if the loader breaks off with healthy servers alone.
+    of it is declared, AdapterError if the loader breaks off with healthy servers alone. A load that
+    was judged is not judged again.
     """
+    if not load.compared:
+        load.compared.append(_judged(load, load_of, says))
+    return load.compared[0]
+
+
+def _judged(load: Load, load_of: LoadOf, says: Says) -> Comparison:
     direct = Comparison()
     if not load.unmet and load.is_answered:
         _outcomes(direct, load)
@@ -128,6 +137,7 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
         if apart and is_own:
             _attempts(compared, load, server, expected, says, loose=loose)
         _claims(compared, load, outcome, says)
+        _requests(compared, load, server)
         _tools(compared, load, outcome, expected, says)
         _error(compared, load, outcome)
     _secrets(compared, load)
@@ -390,6 +400,15 @@ def _claims(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says
                         fair_numbers(outcome, attempts), breaks=["O6.claimed"])  # fmt: skip
 
 
+def _requests(compared: Comparison, load: Load, server: LoadServer) -> None:
+    """Add to `compared` whether a server's attempts have a bounded number of requests."""
+    requests = len(load.servers.log(server.server_id))
+    most = (load.attempts.get(server.server_id) or 1) * (REQUESTS + len(server.tools))
+    if requests and "O5.requests" in load.case.clauses:
+        compared.truth(f"requests to {server.server_id}", requests, holds=requests <= most,
+                       allowed=f"at most {most}", breaks=["O5.requests"])  # fmt: skip
+
+
 def fair_numbers(outcome: ServerOutcome, attempts: int) -> tuple[int, ...]:
     """Return the numbers that a loader may report for a server that counted `attempts`.
 
@@ -481,7 +500,7 @@ def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
     words = {
         word
         for behaviour in sent
-        for word in (behaviour.body or "").split()
+        for word in {*(behaviour.body or "").split()}
         if len(word) >= LONG_WORD and not any(secret in word for secret in repeated)
     }
     quoted = sorted(word for word in words if word in error)

@@ -192,7 +192,7 @@ class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """One fixture: a load and its allowed outcomes, `again` for a second load of the same servers.
 
     `heals`: every fault that can clear has cleared before that one; `loads`: how many there are
-    before it.
+    before it; `ends`: the loader is ended after the load.
     """
 
     id: str
@@ -205,6 +205,7 @@ class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     again: dict[str, Expected] | None = None
     heals: bool = False
     loads: int = 1
+    ends: bool = False
 
     @property
     def needs(self) -> tuple[str, ...]:

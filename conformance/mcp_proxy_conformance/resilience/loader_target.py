@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -79,9 +79,9 @@ def are_tools_of(
 
     `{server_id}` in the prefix stands for the id of their server.
     """
-    names = [str(tool) for tool in tools]
+    names, known = [str(tool) for tool in tools], {*listed}
     bare = bare_names(server_id, names, listed, prefix)
-    plain = [name if name in listed else own for name, own in zip(names, bare, strict=True)]
+    plain = [name if name in known else own for name, own in zip(names, bare, strict=True)]
     return sorted(listed) in (sorted(bare), sorted(plain))
 
 
@@ -89,16 +89,16 @@ def bare_names(
     server_id: str, tools: Iterable[object], listed: Sequence[str], prefix: str
 ) -> list[str]:
     """Return for each tool the listed name that follows the declared prefix in it; else its own."""
-    before = re.compile(_pattern(prefix, server_id))
-    return [_without(before, str(tool), listed) for tool in tools]
+    before, known = re.compile(_pattern(prefix, server_id)), {*listed}
+    return [_without(before, str(tool), known) if prefix else str(tool) for tool in tools]
 
 
-def _without(before: re.Pattern[str], name: str, listed: Sequence[str]) -> str:
+def _without(before: re.Pattern[str], name: str, listed: Collection[str]) -> str:
     """Return the listed name that follows the whole prefix in `name`; else `name` itself.
 
     `before` matches the prefix.
     """
-    ends = [end for end in listed if name.endswith(end)]
+    ends = (end for at in range(len(name)) if (end := name[at:]) in listed)
     return next((end for end in ends if before.fullmatch(name[: len(name) - len(end)])), name)
 
 

@@ -16,6 +16,8 @@ import msgspec
 from mcp_proxy_conformance.resilience.load_case import (
     CONTROL_DOWN,
     CONTROL_UP,
+    SCENARIO,
+    Behaviour,
     Expected,
     GivenLoad,
     LoadCase,
@@ -26,14 +28,15 @@ from mcp_proxy_conformance.resilience.unanswered import Stoppers, is_healthy, ma
 from mcp_proxy_conformance.targets.target import AdapterError, without_frames
 from mcp_proxy_conformance.targets.waits import LoadEnd, during
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
+from mcp_proxy_conformance.verdict.comparison import Comparison
 
-AT_ONCE, MOST_AT_ONCE = 8, 16
+AT_ONCE, MOST_AT_ONCE = 8, 24
 """Loads at a time: by default, and of a loader whose programs start quickly."""
 QUICK_S = 0.5
 """Seconds within which a program starts quickly; more slow ones would cost more than the waits that
 they share."""
 MOST_TIMEOUT_S = 12.0
-"""The longest to which a timeout is made longer."""
+"""The longest to which a timeout is made longer, and that a load is waited for."""
 PATIENCE = 3
 """The factor of a load's deadline over the longest that a correct loader may need (I4)."""
 LATE_END_S = 30.0
@@ -65,7 +68,8 @@ class Load:
     machine cannot play a server's fault, by server id; `again` is a second load of the same
     servers, whose scripts continue, and `attempts_again` are its attempts. `untried`: why the load
     was not even begun, because the loader would not answer it; empty if it was. `ended` is a
-    monotonic time; `left` is what still runs after the end of the loader, if that was looked at.
+    monotonic time; `left` is what still runs after the end of the loader, if that was looked at;
+    `compared` keeps how it was judged.
     """
 
     case: LoadCase
@@ -78,6 +82,7 @@ class Load:
     untried: str = ""
     ended: float = field(default_factory=time.monotonic)
     left: tuple[str, ...] = ()
+    compared: list[Comparison] = field(default_factory=list)
 
     @property
     def is_answered(self) -> bool:
@@ -110,7 +115,7 @@ class Loads:
 
         `confirm`: whether a load that hangs is tried once more; `learns`: whether loads
         that would not be answered are left out; `at_once`: the most loads at a time; `slower`: the
-        factor of all timeouts, and of what outlasts them.
+        factor of all timeouts and pauses, and of what outlasts them.
         """
         self._make = make
         self._folder = folder
@@ -164,18 +169,9 @@ class Loads:
         """
         return self._crew.submit(self._once, case).result()
 
-    def to_the_end(self, case: LoadCase) -> Load:
-        """Load a case with a loader that is ended then; return the load with what is `left`.
-
-        Raises AdapterError if the program broke.
-        """
-        loader = self._make(self._folder / "ended")
-        self._all.append(loader)
-        return self._crew.submit(_loaded, loader, case, self._slower, 0.0, ends=True).result()
-
-    def settle(self) -> None:
-        """Wait until no load is in progress."""
-        wait(self._done.values())
+    def settle(self, until: float | None = None) -> None:
+        """Wait until no load is in progress, at most until that monotonic time."""
+        wait(self._done.values(), None if until is None else max(0.0, until - time.monotonic()))
 
     def close(self) -> None:
         """End every loader, drop loads that have not begun, and wait for the others to end.
@@ -312,6 +308,21 @@ BOTH_CONTROLS = LoadCase(
 )  # fmt: skip
 """Shows that a loader answers a load of the two control servers."""
 CONTROL_LOADS = (WELL, BOTH_CONTROLS)
+_SILENCE, _WELL = Behaviour(do="silence"), Behaviour(do="healthy")
+_SILENT_LIST = Behaviour(do="silence", on="tools/list")
+_PROGRAM = LoadServer(server_id="oak", tools=("a_tool",), transport="stdio", timeout_s=1.0)
+STARTED = LoadCase(
+    id="started", area="time", title="The loader ends after a load of programs.", source=(),
+    clauses=(), then={}, ends=True,
+    given=GivenLoad(max_attempts=3, controls=False, servers=(
+        _PROGRAM,
+        msgspec.structs.replace(_PROGRAM, server_id="elm", script=(_SILENCE, _WELL)),
+        msgspec.structs.replace(_PROGRAM, server_id="ash", script=(_SILENT_LIST,)),
+        msgspec.structs.replace(_PROGRAM, server_id="yew", program="stubborn"),
+        msgspec.structs.replace(_PROGRAM, server_id="fir", program="stubborn", script=(_SILENCE,)),
+    )),
+)  # fmt: skip
+"""Programs of which nothing may be left when the loader has ended."""
 
 
 def without_controls(case: LoadCase) -> LoadCase:
@@ -334,14 +345,12 @@ def is_alike(case: LoadCase) -> bool:
     return len(kinds) < 2 and "I1.isolated" not in case.clauses  # noqa: PLR2004
 
 
-def _loaded(
-    loader: Loader, case: LoadCase, slower: float, late_s: float, *, ends: bool = False
-) -> Load:
+def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Load:
     """Start the servers of a case and have the loader load them, as often as the case says.
 
     Before the last of several loads servers that heal become healthy, if the case says so; there is
     none after one without an answer. The servers' counts, and faults that this machine cannot play,
-    are kept. With `ends` the loader is ended, and what is left of its programs looked at.
+    are kept. If the case says so the loader is ended, and what is left of its programs looked at.
     """
     own = [_slowed(server, slower) for server in case.servers()]
     scripts = read_scripts([scripted(server) for server in own])
@@ -352,7 +361,7 @@ def _loaded(
         given = [handed(servers.connection(server.server_id), server) for server in own]
         wanted: dict[str, Any] = {
             "max_attempts": case.given.max_attempts,
-            "base_backoff_s": case.given.base_backoff_s,
+            "base_backoff_s": case.given.base_backoff_s * (slower if case.area == SCENARIO else 1),
             "deadline_s": PATIENCE * _longest(case, slower),
         }
         with _opening(servers, own):
@@ -370,7 +379,7 @@ def _loaded(
                     before[server.server_id] = 0
             if again is None or again.is_answered:
                 again = loader.load(given, **wanted)
-        left = _left(loader, servers, own) if ends and first.is_answered else ()
+        left = _left(loader, servers, own) if case.ends and first.is_answered else ()
         later = {
             name: (servers.attempts(name) or 0) - number
             for name, number in before.items()
@@ -396,6 +405,7 @@ def _left(loader: Loader, servers: FaultServers, own: Sequence[LoadServer]) -> t
         if time.monotonic() > until:
             break
         time.sleep(LOOK_S)
+    loader.stop(0.0)
     return (*late, *runs)
 
 
@@ -486,10 +496,12 @@ def _longest(case: LoadCase, slower: float) -> float:
     one that may keep it waiting, `control-down` included.
     """
     tries = case.given.max_attempts
-    pauses = sum(case.given.base_backoff_s * GROWS**before for before in range(tries - 1))
+    pause_s = case.given.base_backoff_s * slower
+    pauses = sum(pause_s * GROWS**before for before in range(tries - 1))
     servers = (*case.given.servers, CONTROL_DOWN)
-    late = [server.timeout_s for server in servers if any(map(may_wait, server.script))]
-    waits = sum(late) * slower * tries
+    late = [min(server.timeout_s * slower, MOST_TIMEOUT_S)
+            for server in servers if any(map(may_wait, server.script))]  # fmt: skip
+    waits = sum(late) * tries
     return GRACE_S + pauses * sum(not is_healthy(server) for server in servers) + waits
 
 

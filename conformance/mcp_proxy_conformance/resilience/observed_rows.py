@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
 from mcp_proxy_conformance.catalogue.json_file import write
-from mcp_proxy_conformance.resilience.judged import Says, judged
+from mcp_proxy_conformance.resilience.judged import Says, judged, to_compare
 from mcp_proxy_conformance.resilience.load_case import LoadCase
 from mcp_proxy_conformance.resilience.loads import Load, Loads
 from mcp_proxy_conformance.resilience.met import is_unasked
@@ -107,9 +109,10 @@ class ObservedRows:
         """Yield the smallest row, by itself, that shows the symptom, and how to run it again."""
         began = time.monotonic()
         until = began + self.left_s
-        kept = [row for row, fails in zip(rows, self._fail(symptom, rows), strict=True) if fails]
+        fail = partial(self._fail, symptom, until=until)
+        kept = [row for row, fails in zip(rows, fail(rows), strict=True) if fails]
         if kept and self.left_s > 0:
-            row = smaller(space(), kept[0], lambda several: self._fail(symptom, several), until)
+            row = smaller(space(), kept[0], fail, until)
             case = load_case(scenario([row]), self.says.reads)
             case = msgspec.structs.replace(
                 case, id=f"law-{case.id}", area="law", clauses=symptom.clauses
@@ -117,16 +120,24 @@ class ObservedRows:
             path = self.out / FOLDER / f"{case.id}.json"
             write(path, case)
             yield f"alone, with {in_words(row)}: run it again with --case {path}"
-        elif self.left_s > 0:
+        elif time.monotonic() < until:
             yield "only beside other servers: none of them shows it alone"
         self.left_s -= time.monotonic() - began
 
-    def _fail(self, symptom: Symptom, rows: Sequence[Row]) -> list[bool]:
-        """Return whether each row, by itself, shows the symptom; they are played at once."""
+    def _fail(self, symptom: Symptom, rows: Sequence[Row], until: float) -> list[bool]:
+        """Return whether each row, by itself, shows the symptom; they are played at once.
+
+        One that was not played by `until` does not.
+        """
         loads = self.again()
         cases = [load_case(scenario([row]), self.says.reads) for row in rows]
         loads.plan(cases)
-        return [symptom in self._symptoms(loads, case) for case in cases]
+        loads.settle(until)
+        with suppress(AdapterError):
+            for case in filter(loads.has_ended, cases):
+                loads.plan([*to_compare(loads.of(case), self.says)])
+        loads.settle(until)
+        return [loads.has_ended(case) and symptom in self._symptoms(loads, case) for case in cases]
 
     def _symptoms(self, loads: Loads, case: LoadCase) -> set[Symptom]:
         try:

@@ -153,7 +153,12 @@ def load_case(scenario: Scenario, reads: Reads) -> LoadCase:
         title="Each server ends as its script allows.",
         source=("Status semantics & transitions", "Error → status mapping"),
         clauses=clauses,
-        given=GivenLoad(max_attempts=most, servers=tuple(servers), controls=False),
+        given=GivenLoad(
+            max_attempts=most,
+            base_backoff_s=_makes("pause", common)["seconds"],
+            servers=tuple(servers),
+            controls=False,
+        ),
         then={server.server_id: expected(server, most, reads) for server in servers},
         again=later if history else None,
         heals=heals,
@@ -194,13 +199,13 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
     words = dict(zip(NAMES, identity.get("words", ()), strict=False))
     server_id = words.get(name) or f"{name}{identity['with']}-{scenario}"
     script = tuple(_undeclared(step, reads) for step in script_of(row))
-    is_large = whole["size"] in ("1.1MB", "8MB") or whole["listing"] == "many"
+    is_large = whole["size"] in ("1.1MB", "8MB") or whole["listing"] in ("many", "far")
     usual_s = LONG_S if is_large else USUAL_S
     short_s = _makes("timeout", whole)["seconds"]
     if whole["pace"] == "slow":
         usual_s = SLOW_S
     is_short = any(map(is_waited_for, script))
-    timeout_s = short_s if is_short or whole["timeout"] == "month" else usual_s
+    timeout_s = short_s if is_short or whole["timeout"] == "day" else usual_s
     listing, twin = _makes("listing", whole), whole["twin"]
     letters = re.sub("[^A-Za-z0-9]", "", server_id)
     tools = tuple(

@@ -99,6 +99,6 @@ def warnings(compared: Comparison, load: Load, *, apart: bool) -> None:
 
 def _wording(text: str, names: Iterable[str]) -> set[str]:
     """Return a warning's lines without these names, numbers, spaces and punctuation."""
-    for name in sorted(names, key=len, reverse=True):
-        text = text.replace(name, "")
+    longest_first = sorted(filter(None, names), key=len, reverse=True)
+    text = re.sub("|".join(map(re.escape, longest_first)) or "$", "", text)
     return {re.sub(r"[\s\d,;:.()\[\]{}'\"]", "", line) for line in text.splitlines()}

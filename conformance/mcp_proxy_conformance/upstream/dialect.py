@@ -24,6 +24,7 @@ Framing = Literal[
     "json", "stream", "crlf", "cr", "several-data", "no-space", "no-event", "comments", "ids",
     "primed", "bom",
 ]  # fmt: skip
+Body = Literal["length", "chunks", "split", "extensions", "close", "last", "segments"]
 Before = Literal["nothing", "log", "progress", "ping", "same-id", "changed", "awaited"]
 AWAITED = ("7", 7)
 """The ids of the requests whose answers are awaited before the answer to a client's request."""
@@ -50,12 +51,13 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """
 
     framing: Framing = "json"
-    body: Literal["length", "chunks", "split", "extensions", "close", "segments"] = "length"
+    body: Body = "length"
     head: Literal["plain", "charset", "case", "bare", "interim"] = "plain"
     size: Literal["small", "70kB", "1.1MB", "8MB"] = "small"
-    session: Literal["id", "none", "signs", "insists"] = "id"
+    session: Literal["id", "none", "signs", "long", "insists"] = "id"
     revision: Literal["asked", "older"] = "asked"
-    get: Literal["refused", "open", "talks"] = "refused"
+    get: Literal["refused", "open", "talks", "ends"] = "refused"
+    demands: Literal["little", "all"] = "little"
     before: Before = "nothing"
     form: Literal["compact", "escapes", "separators", "spaces", "order", "extra", "numbers"] = (
         "compact"
@@ -187,7 +189,7 @@ def worn(right: Right, dialect: Dialect, before: Sequence[Before] | None = None)
         pieces=tuple(pieces),
         pause_s=pause_s,
         wait_s=LATE_S if dialect.pace == "late" else 0.0,
-        keeps=right.is_line or dialect.body != "close",
+        keeps=right.is_line or dialect.body not in ("close", "last"),
         awaits=awaits,
     )
 
@@ -210,8 +212,9 @@ def _response(right: Right, messages: Sequence[bytes], dialect: Dialect) -> tupl
             own = (("Trailer", "Server-Timing"),) if dialect.body == "extensions" else ()
             headers = (*headers, *own, ("Transfer-Encoding", "chunked"))
             body = _chunked(body, dialect.body)
-        case "close":
-            headers = (*headers, ("Connection", "close"))
+        case "close" | "last":
+            length = (("Content-Length", str(len(body))),) if dialect.body == "last" else ()
+            headers = (*headers, *length, ("Connection", "close"))
         case _:
             headers = (*headers, ("Content-Length", str(len(body))))
     return _head(right.answer.status, headers, dialect.head), body

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from mcp_proxy_conformance.wire.jsonrpc import dumps
@@ -26,14 +27,17 @@ class UpstreamTool:
 
     def render(self) -> bytes:
         """Return the tool's entry in `tools/list` as encoded JSON."""
-        entry: dict[str, Any] = {
-            "name": self.name,
-            "description": self.description,
-            "inputSchema": self.input_schema,
-        }
+        more: dict[str, Any] = {"inputSchema": self.input_schema}
         if self.annotations is not None:
-            entry["annotations"] = self.annotations
-        return dumps(entry)
+            more["annotations"] = self.annotations
+        begins = b'{"name":%b,"description":%b,' % (dumps(self.name), _encoded(self.description))
+        return begins + dumps(more)[1:]
+
+
+@lru_cache(64)
+def _encoded(description: str) -> bytes:
+    """Return a description as JSON; many servers of a run have the same megabytes."""
+    return dumps(description)
 
 
 Cursors = Literal["plain", "odd", "gaps"]

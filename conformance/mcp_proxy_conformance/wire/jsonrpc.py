@@ -32,10 +32,13 @@ def fresh_id() -> int:
     return next(_ids)
 
 
+_COMPACT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+
+
 def dumps(value: Any) -> bytes:
     """Encode compact JSON in UTF-8; in ASCII escapes if a lone surrogate forbids plain UTF-8."""
     try:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
+        return _COMPACT.encode(value).encode("utf-8")
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode("ascii")
 

@@ -14,7 +14,7 @@ from mcp_proxy_conformance.resilience.load_case import (
     LoadCase,
     LoadServer,
 )
-from mcp_proxy_conformance.resilience.loads import Load
+from mcp_proxy_conformance.resilience.loads import STARTED, Load
 from mcp_proxy_conformance.resilience.pauses import (
     RETRIED,
     SOME,
@@ -26,7 +26,6 @@ from mcp_proxy_conformance.resilience.pauses import (
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 
 SLOW_S, MANY = 0.4, 6
-TIMEOUT_S, STUBBORN = 1.0, ("yew", "fir")
 CLAIMED = "attempts reported for oak"
 NONE_OR_ONE = "0 or 1"
 AT_LEAST = f"at least {SOME:.1%}"
@@ -70,20 +69,6 @@ ORDERED = a_load(
     ),
 )
 LOST = a_load("lost", a_server("oak", Behaviour(do="unresolvable")), a_server("elm"))
-STARTED = a_load(
-    "started",
-    *(
-        LoadServer(server_id=name, tools=(f"{name}_tool",), transport="stdio", timeout_s=TIMEOUT_S,
-                   program="stubborn" if name in STUBBORN else "quiet", script=script)
-        for name, script in (
-            ("oak", (HEALTHY,)),
-            ("elm", (Behaviour(do="silence"), HEALTHY)),
-            ("ash", (Behaviour(do="silence", on="tools/list"),)),
-            ("yew", (HEALTHY,)),
-            ("fir", (Behaviour(do="silence"),)),
-        )
-    ),
-)  # fmt: skip
 TIMED = (WELL, SLOW, ORDERED, LOST)
 """Begun together; that of pauses goes by itself, since noise of others would leave it open."""
 
@@ -196,8 +181,9 @@ def test_nothing_that_was_started_outlives_the_loader(bench: LoadBench) -> None:
     It has five seconds for that. Inconclusive if a program was not asked anything, or the load was
     not answered.
     """
-    load = bench.to_the_end(STARTED)
-    if not load.is_answered or not all(map(load.servers.log, load.case.then)):
+    load = bench.load(STARTED)
+    ids = [server.server_id for server in STARTED.servers()]
+    if not load.is_answered or not all(map(load.servers.log, ids)):
         raise Inconclusive("the loader did not start all programs")
 
     assert {"still running": load.left} == {"still running": ()}

@@ -90,16 +90,20 @@ class Space(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
         It is empty if a row can have them; dimensions that are left out are open, not defaults.
         """
-        left = self._any | {name: {value} for name, value in row.items()}
-        narrowed = [*row]
+        left = {name: {value} for name, value in row.items()}
+        narrowed, open_ = [*row], self._any
         while narrowed:
             for given, other, kept, sentence in self._implied[narrowed.pop()]:
-                holds = all(left[name] <= its for name, its in given.items())
-                if holds and not left[other] <= kept:
-                    left[other] = left[other] & kept
-                    narrowed.append(other)
-                    if not left[other]:
-                        return sentence
+                for name, its in given.items():
+                    if not left.get(name, open_[name]) <= its:
+                        break
+                else:
+                    before = left.get(other, open_[other])
+                    if not before <= kept:
+                        left[other] = before & kept
+                        narrowed.append(other)
+                        if not left[other]:
+                            return sentence
         return ""
 
     @cached_property

@@ -17,6 +17,7 @@ import msgspec
 from mcp_proxy_conformance.upstream.dialect import OK, Right
 from mcp_proxy_conformance.upstream.faults import behaviour as do
 from mcp_proxy_conformance.upstream.faults.attempts import AttemptCount, Call, read_call
+from mcp_proxy_conformance.upstream.faults.obliged import Obliged
 from mcp_proxy_conformance.upstream.faults.replies import (
     Answered,
     ScriptedReply,
@@ -49,9 +50,10 @@ _LARGE = 1 << 20
 """Bytes from which on an answer is put on the wire once, not for each request that repeats."""
 OPTIONS = {"chatty": (CHATTY,), "stubborn": (STUBBORN,)}
 """The options of programs."""
-INSIST = ("insists", "signs")
+INSIST = ("insists", "signs", "long")
 SIGNS = "".join(map(chr, range(0x21, 0x7F)))
 """Every sign that a session id may have."""
+SESSIONS = {"signs": SIGNS, "long": "x" * 2000}
 _PATH, _HEALTHY, _MISSING = "mcp", "healthy", "missing"
 _ODD_SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -104,7 +106,7 @@ class FaultyServer:
         self.port = 0
         self.token = f"{number}-{secrets.token_hex(8)}"
         self.log = ServerLog(script.server_id)
-        self._attempts = AttemptCount()
+        self._attempts, self._obliged = AttemptCount(), Obliged()
         self._redirect = redirect
         self._listed_in = 0
         self._large: tuple[object, ScriptedReply] = (None, ScriptedReply())
@@ -189,7 +191,7 @@ class FaultyServer:
                 f"{self.script.server_id!r} cannot be healed: its connection is the fault"
             )
         self.script = msgspec.structs.replace(self.script, script=(do.Healthy(),))
-        self._attempts = AttemptCount()
+        self._attempts, self._obliged = AttemptCount(), Obliged()
 
     def connected(self, connection: int) -> None:
         """Count a connection that no request will follow as an attempt, and log it."""
@@ -214,7 +216,7 @@ class FaultyServer:
             answer = Scripted(method="", status=400 if self._lacks_session(request) else status)
             scripted = well(Right(answer=answer), self.script.dialect)
             if request.method == "GET" and self.script.dialect.get != "refused":
-                scripted = stream(says=self.script.dialect.get == "talks")
+                scripted = stream(self.script.dialect.get)
         else:
             call = read_call(request.body, request.header("mcp-protocol-version"))
             opens = place == _PATH and self._attempts.count_call(call)
@@ -275,6 +277,10 @@ class FaultyServer:
             behaviour = do.Status(code=400)
         elif dialect.session in INSIST and self._is_ended(request, attempt):
             behaviour = do.Status(code=404)
+        is_strict = dialect.demands == "all" and not answer.stateless
+        broken = self._obliged.complaint(request, attempt) if is_strict else ""
+        if broken and isinstance(behaviour, do.Healthy):
+            behaviour = do.JsonrpcError(code=-32600, message=broken)
         if self._large[0] != (behaviour, right):
             location = self._location(behaviour.to) if isinstance(behaviour, do.Redirect) else ""
             made = reply(behaviour, right, dialect, token=self.token, location=location)
@@ -293,7 +299,7 @@ class FaultyServer:
 
     def _session(self, attempt: int) -> str:
         """Return the session id of an attempt."""
-        return f"{self.token}{SIGNS if self.script.dialect.session == 'signs' else ''}-{attempt}"
+        return f"{self.token}{SESSIONS.get(self.script.dialect.session, '')}-{attempt}"
 
     def _is_foreign(self, request: HttpRequest) -> bool:
         """Whether the request has a session id without this server's token; False without one."""

@@ -38,7 +38,6 @@ _GIVEN: dict[type, tuple[str, str]] = {
     do.SetCookie: ("Set-Cookie", "fault-server={}; Path=/"),
     do.HandSession: ("Mcp-Session-Id", "{}"),
 }
-_DENIALS = (401, 403)
 _BLANKS = 1 << 16
 _BLANK, _COMMENT = b"1\r\n \r\n", b"3\r\n:\n\n\r\n"
 _STREAM = (*EVENTS, ("Cache-Control", "no-cache"))
@@ -131,10 +130,7 @@ def reply(
             headers = tuple(own.items()) if typed or not body else (*TEXT, *own.items())
             said = Scripted(method="", status=code, body=body.encode())
             head = "plain" if dialect.head == "charset" else dialect.head
-            # a denial after which the connection ends has two signals, which nothing ranks
-            ends = dialect.body == "close" and code in _DENIALS
-            end = "length" if ends else dialect.body
-            bodily = msgspec.structs.replace(dialect, form="compact", head=head, body=end)
+            bodily = msgspec.structs.replace(dialect, form="compact", head=head)
             sent = well(replace(right, answer=said, headers=headers), bodily, ())
             return sent if by is None else replace(sent, end=by)
         case do.Redirect(code=code):
@@ -177,10 +173,12 @@ def _chatter(right: Right) -> ScriptedReply:
     return _open_stream(b"event: message\ndata: " + note + b"\n\n", "drip")
 
 
-def stream(*, says: bool) -> ScriptedReply:
-    """Return an open stream, with a request if it `says` one."""
+def stream(kind: str) -> ScriptedReply:
+    """Return an event stream that stays open, has a request (`talks`) or `ends` at once."""
+    if kind == "ends":
+        return whole(200, b"retry: 1000\n\n", _STREAM)
     ping = dumps({"jsonrpc": "2.0", "id": "get", "method": "ping"})
-    event = b"event: message\ndata: " + ping + b"\n\n" if says else b": open\n\n"
+    event = b"event: message\ndata: " + ping + b"\n\n" if kind == "talks" else b": open\n\n"
     return _open_stream(event, "silence")
 
 

@@ -25,6 +25,14 @@ class _Following(HttpSession):
         self._http.follow_redirects = True
 
 
+class _Wandering(_Following):
+    """A session that follows a hundred redirects."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._http.max_redirects = 100
+
+
 class _StreamsFirst(HttpSession):
     """A session whose Accept header prefers event streams."""
 
@@ -65,6 +73,28 @@ class _LooksBack(HttpSession):
         """Send a GET request of at most 1 s, and ignore its answer or an HTTP error."""
         with contextlib.suppress(httpx2.HTTPError):
             await self._http.get(url, headers={"accept": "text/event-stream"}, timeout=1.0)
+
+
+class _Reopens(HttpSession):
+    """A session that opens the stream for GET again whenever it ends, until it is closed."""
+
+    _opening: asyncio.Task[None] | None = None
+
+    async def notify(self, method: str) -> None:
+        """Send the notification, then open the stream in the background."""
+        await super().notify(method)
+        self._opening = asyncio.create_task(self._open())
+
+    async def _open(self) -> None:
+        stream = self._headers | {"accept": "text/event-stream"}
+        while (await self._http.get(self._url, headers=stream)).is_success:
+            pass
+
+    async def close(self) -> None:
+        """Open no stream any more, and close the client."""
+        if self._opening is not None:
+            self._opening.cancel()
+        await super().close()
 
 
 class _Counting(httpx2.AsyncByteStream):
@@ -206,6 +236,12 @@ VARIANTS: tuple[LoadVariant, ...] = (
                  attempt=over(_Following)),
     load_variant("streams-first", "The loader prefers event streams to JSON.",
                  attempt=over(_StreamsFirst)),
+    load_variant("streams-opened-again",
+                 "The stream that answers GET is opened again as soon as it ends.",
+                 "other-requests", "O5.requests", attempt=over(_Reopens)),
+    load_variant("redirects-followed-far", "A hundred redirects are followed.",
+                 "redirects", "X.redirect", "session-after-redirect", "S3.session",
+                 "other-requests", "O5.requests", attempt=over(_Wandering)),
     load_variant("a-connection-each", "Each request uses its own connection.",
                  attempt=over(_OneByOne)),
     load_variant("looks-elsewhere",
