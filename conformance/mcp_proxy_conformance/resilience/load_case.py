@@ -222,7 +222,7 @@ class LoadCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return (CONTROL_UP, *own, CONTROL_DOWN) if self.given.controls else own
 
 
-CONTROL_UP = LoadServer(server_id="control-up", tools=("control_up_tool",))
+CONTROL_UP = LoadServer(server_id="control-up", tools=("control_up_tool",), timeout_s=10.0)
 CONTROL_DOWN = LoadServer(
     server_id="control-down",
     tools=("control_down_tool",),

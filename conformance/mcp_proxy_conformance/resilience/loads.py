@@ -288,7 +288,7 @@ class Loads:
             return loader
 
 
-BESIDE = LoadServer(server_id="control-beside", tools=("control_beside_tool",))
+BESIDE = LoadServer(server_id="control-beside", tools=("control_beside_tool",), timeout_s=10.0)
 WELL = LoadCase(
     id="healthy-servers-only",
     area="control",
