@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,6 +41,7 @@ _INTERIM = render_head(103, (("Link", "</style.css>; rel=preload"),))
 _SENTENCE = "Adds numbers/sums: größer, больше, 更多, 😀. "
 _SIZES = {"small": 0, "70kB": 70_000, "1.1MB": 1_100_000, "8MB": 8_000_000}
 _NUMBERS = b"[1E2,-0.0,1.5e-7,12345678901234567890]"
+_LINE_END = re.compile(rb"\r(?=\n)")
 _STRING_OR_MARK = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{\[,:]')
 _INSIDE, _BETWEEN = re.compile(rb"[\xc0-\xff]"), re.compile(rb"[\x00-\x7f\xc0-\xff]")
 
@@ -249,13 +251,17 @@ def _chunked(body: bytes, style: str) -> bytes:
 
 
 def _cut(data: bytes, count: int, where: re.Pattern[bytes]) -> list[bytes]:
-    """Cut data into at most `count` pieces, inside or between characters as far as it has any."""
+    """Cut data into about `count` pieces, inside or between characters as far as it has any.
+
+    Inside characters is also inside the first line ends that have two.
+    """
     step = max(1, -(-len(data) // count))
-    borders = [0]
+    ends = islice(_LINE_END.finditer(data), count // 2 if where is _INSIDE else 0)
+    borders = {0, *(end.end() for end in ends)}
     for at in range(step, len(data), step):
         near = where.search(data, at, at + step - 1)
-        borders.append(at if near is None else near.start() + (where is _INSIDE))
-    return [data[a:b] for a, b in zip(borders, [*borders[1:], len(data)], strict=True)]
+        borders.add(at if near is None else near.start() + (where is _INSIDE))
+    return [data[a:b] for a, b in pairwise([*sorted(borders), len(data)])]
 
 
 def _events(messages: Iterable[bytes], framing: Framing, *, primed: bool) -> bytes:
@@ -268,7 +274,7 @@ def _events(messages: Iterable[bytes], framing: Framing, *, primed: bool) -> byt
             lines.append(b"event:" + space + b"message")
         if framing == "ids":
             lines += [b"id: %d" % number, b"retry: 1000"]
-        data = _spaced(message, b"\n") if framing == "several-data" else message
+        data = _spaced(message, b"\n") if framing in ("several-data", "crlf") else message
         for line in data.split(b"\n"):
             lines.append(b"data:" + space + line)
             if framing == "comments":

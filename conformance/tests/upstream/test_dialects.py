@@ -26,16 +26,17 @@ RIGHT = Right(
     lists=True,
 )
 EVENT = b"event: message\ndata: " + BODY + b"\n\n"
+SEVERAL = (
+    b'event: message\ndata: {\ndata: "jsonrpc":\ndata: "2.0",\ndata: "id":\ndata: 7,\n'
+    b'data: "result":\ndata: {\ndata: "tools":\ndata: [\ndata: {\ndata: "name":\n'
+    b'data: "\xc3\xa9/"}]}}\n\n'
+)
 BODIES: dict[tuple[str, str], bytes] = {
     ("framing", "json"): BODY,
     ("framing", "stream"): EVENT,
-    ("framing", "crlf"): EVENT.replace(b"\n", b"\r\n"),
+    ("framing", "crlf"): SEVERAL.replace(b"\n", b"\r\n"),
     ("framing", "cr"): EVENT.replace(b"\n", b"\r") + b":\r",
-    ("framing", "several-data"): (
-        b'event: message\ndata: {\ndata: "jsonrpc":\ndata: "2.0",\ndata: "id":\ndata: 7,\n'
-        b'data: "result":\ndata: {\ndata: "tools":\ndata: [\ndata: {\ndata: "name":\n'
-        b'data: "\xc3\xa9/"}]}}\n\n'
-    ),
+    ("framing", "several-data"): SEVERAL,
     ("framing", "no-space"): b"event:message\ndata:" + BODY + b"\n\n",
     ("framing", "no-event"): b"data: " + BODY + b"\n\n",
     ("framing", "comments"): b": before\n\n:\n" + EVENT[:-1] + b": inside\n\n",

@@ -50,6 +50,7 @@ _LARGE = 1 << 20
 """Bytes from which on an answer is put on the wire once, not for each request that repeats."""
 OPTIONS = {"chatty": (CHATTY,), "stubborn": (STUBBORN,)}
 """The options of programs."""
+REFUSES = 400
 INSIST = ("insists", "signs", "long")
 SIGNS = "".join(map(chr, range(0x21, 0x7F)))
 """Every sign that a session id may have."""
@@ -236,7 +237,7 @@ class FaultyServer:
                 behaviour = do.Status(code=401)
             scripted = self._scripted_reply(request, call, behaviour, attempt)
             self._awaiting.add(scripted.answered)
-            if not call.method:
+            if not call.method and (scripted.status or OK) < REFUSES:
                 self._take_answer(request.body)
         self.log.requested(
             request, connection, call=call, attempt=attempt, played=played, status=scripted.status
@@ -280,7 +281,9 @@ class FaultyServer:
         is_strict = dialect.demands == "all" and not answer.stateless
         broken = self._obliged.complaint(request, attempt) if is_strict else ""
         if broken and isinstance(behaviour, do.Healthy):
-            behaviour = do.JsonrpcError(code=-32600, message=broken)
+            is_line = request.method == STDIO
+            behaviour = (do.JsonrpcError(code=-32600, message=broken) if is_line
+                         else do.Status(code=400, body=broken))  # fmt: skip
         if self._large[0] != (behaviour, right):
             location = self._location(behaviour.to) if isinstance(behaviour, do.Redirect) else ""
             made = reply(behaviour, right, dialect, token=self.token, location=location)

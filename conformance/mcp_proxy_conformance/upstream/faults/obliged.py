@@ -55,7 +55,8 @@ def _of_headers(request: HttpRequest, sent: Sequence[Message]) -> Iterator[str]:
     if "*/*" not in accept and not all(each in accept for each in ACCEPTED):
         yield f"Accept does not list {' and '.join(ACCEPTED)}"
     asked = object_of(sent[0].get("params")).get("protocolVersion")
-    if len(sent) > 1 and str(asked or "") >= HEADED and not request.header("mcp-protocol-version"):
+    agreed = "notifications/initialized" in _methods(sent) and str(asked or "") >= HEADED
+    if agreed and not request.header("mcp-protocol-version"):
         yield "the header MCP-Protocol-Version is missing"
 
 
