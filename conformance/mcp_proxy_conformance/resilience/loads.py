@@ -30,7 +30,7 @@ from mcp_proxy_conformance.targets.waits import LoadEnd, during
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 from mcp_proxy_conformance.verdict.comparison import Comparison
 
-AT_ONCE, MOST_AT_ONCE = 8, 24
+AT_ONCE, MOST_AT_ONCE = 8, 16
 """Loads at a time: by default, and of a loader whose programs start quickly."""
 QUICK_S = 0.5
 """Seconds within which a program starts quickly; more slow ones would cost more than the waits that
