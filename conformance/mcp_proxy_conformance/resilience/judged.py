@@ -48,7 +48,7 @@ OF_ANY_FAILED = frozenset({
 })  # fmt: skip
 """The clauses that can be judged even if another server may have failed the one in question."""
 USER = " to a URL with user:password@, which some clients refuse by design, and quote then"
-REQUESTS = 60
+MOST_REQUESTS = 60
 """Requests of one attempt that are surely bounded, besides those for pages."""
 LONG_WORD = 9
 """Characters of a word that is too long to occur in an error by chance."""
@@ -403,7 +403,7 @@ def _claims(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says
 def _requests(compared: Comparison, load: Load, server: LoadServer) -> None:
     """Add to `compared` whether a server's attempts have a bounded number of requests."""
     requests = len(load.servers.log(server.server_id))
-    most = (load.attempts.get(server.server_id) or 1) * (REQUESTS + len(server.tools))
+    most = (load.attempts.get(server.server_id) or 1) * (MOST_REQUESTS + len(server.tools))
     if requests and "O5.requests" in load.case.clauses:
         compared.truth(f"requests to {server.server_id}", requests, holds=requests <= most,
                        allowed=f"at most {most}", breaks=["O5.requests"])  # fmt: skip

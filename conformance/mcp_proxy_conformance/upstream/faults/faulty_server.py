@@ -30,7 +30,13 @@ from mcp_proxy_conformance.upstream.faults.reserved_name import NOBODY
 from mcp_proxy_conformance.upstream.faults.script import ServerScript
 from mcp_proxy_conformance.upstream.faults.server_log import ServerLog
 from mcp_proxy_conformance.upstream.http import HttpRequest
-from mcp_proxy_conformance.upstream.script import Script, Scripted, particular, shim
+from mcp_proxy_conformance.upstream.script import (
+    INVALID_REQUEST,
+    Script,
+    Scripted,
+    particular,
+    shim,
+)
 from mcp_proxy_conformance.upstream.stdio import CHATTY, NEEDED, STUBBORN
 from mcp_proxy_conformance.upstream.tools import ServerState, UpstreamTool
 from mcp_proxy_conformance.wire.revisions import LATEST_HANDSHAKE
@@ -282,7 +288,7 @@ class FaultyServer:
         broken = self._obliged.complaint(request, attempt) if is_strict else ""
         if broken and isinstance(behaviour, do.Healthy):
             is_line = request.method == STDIO
-            behaviour = (do.JsonrpcError(code=-32600, message=broken) if is_line
+            behaviour = (do.JsonrpcError(code=INVALID_REQUEST, message=broken) if is_line
                          else do.Status(code=400, body=broken))  # fmt: skip
         if self._large[0] != (behaviour, right):
             location = self._location(behaviour.to) if isinstance(behaviour, do.Redirect) else ""

@@ -46,7 +46,7 @@ def _of_message(message: Message, before: Sequence[Message]) -> Iterator[str]:
         whole = all(isinstance(each, str) for each in texts)
         if not whole or not isinstance(params.get("capabilities"), dict):
             yield "initialize lacks its revision, capabilities or clientInfo"
-    elif own is not None and "notifications/initialized" not in _methods(before):
+    elif own is not None and not _has_agreed(before):
         yield "the notification initialized was not sent before"
 
 
@@ -55,10 +55,13 @@ def _of_headers(request: HttpRequest, sent: Sequence[Message]) -> Iterator[str]:
     if "*/*" not in accept and not all(each in accept for each in ACCEPTED):
         yield f"Accept does not list {' and '.join(ACCEPTED)}"
     asked = object_of(sent[0].get("params")).get("protocolVersion")
-    agreed = "notifications/initialized" in _methods(sent) and str(asked or "") >= HEADED
-    if agreed and not request.header("mcp-protocol-version"):
+    if (
+        _has_agreed(sent)
+        and str(asked or "") >= HEADED
+        and not request.header("mcp-protocol-version")
+    ):
         yield "the header MCP-Protocol-Version is missing"
 
 
-def _methods(messages: Sequence[Message]) -> set[object]:
-    return {each.get("method") for each in messages}
+def _has_agreed(sent: Sequence[Message]) -> bool:
+    return any(each.get("method") == "notifications/initialized" for each in sent)
