@@ -138,7 +138,7 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
             _attempts(compared, load, server, expected, says, loose=loose)
         _claims(compared, load, outcome, says)
         _requests(compared, load, server)
-        _tools(compared, load, outcome, expected, says)
+        _tools(compared, load, outcome, says)
         _error(compared, load, outcome)
     _secrets(compared, load)
     _shared(compared, load)
@@ -147,7 +147,17 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
         warnings(compared, load, apart=apart)
     for name, expected in (case.again or {}).items():
         _again(compared, load, name, expected, load_of=load_of, says=says)
-    if load.again is not None and not load.again.is_answered:
+    if (second := load.second) is not None:
+        _outcomes(compared, second)
+        _statuses(compared, second, says)
+        for outcome in second.loaded.answer.outcomes:
+            if outcome.server_id in second.case.then:
+                _claims(compared, second, outcome, says)
+                _tools(compared, second, outcome, says)
+                _error(compared, second, outcome)
+        if says.warns:
+            warnings(compared, second, apart=apart)
+    elif load.again is not None:
         compared.truth(
             "the second load", "no answer", holds=not load.again.hung, allowed="an answer",
             breaks=["I4.bounded"], shows=[],
@@ -181,14 +191,15 @@ def _outcomes(compared: Comparison, load: Load) -> None:
     names = sorted(outcome.server_id for outcome in load.loaded.answer.outcomes)
     names = [name for name in names if name not in CONTROLS or name in ids]
     clauses = ["O1.one-each"] if ids else ["I6.none"]
-    compared.one_of("outcomes", names, (ids,), breaks=clauses)
+    compared.one_of(f"outcomes{load.when}", names, (ids,), breaks=clauses)
 
 
 def _statuses(compared: Comparison, load: Load, says: Says) -> None:
     for server in load.case.given.servers if says.classifies else ():
         outcome = load.loaded.outcome(server.server_id)
         if outcome is not None:
-            compared.one_of(f"status of {server.server_id}", outcome.status, sorted(STATUSES),
+            compared.one_of(f"status of {server.server_id}{load.when}", outcome.status,
+                            sorted(STATUSES),
                             breaks=["O2.word"])  # fmt: skip
 
 
@@ -396,7 +407,7 @@ def _attempts(
 def _claims(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says) -> None:
     attempts = load.attempts.get(outcome.server_id)
     if attempts is not None and says.claims and "O6.claimed" in load.case.clauses:
-        compared.one_of(f"attempts reported for {outcome.server_id}", outcome.attempts,
+        compared.one_of(f"attempts reported for {outcome.server_id}{load.when}", outcome.attempts,
                         fair_numbers(outcome, attempts), breaks=["O6.claimed"])  # fmt: skip
 
 
@@ -417,28 +428,28 @@ def fair_numbers(outcome: ServerOutcome, attempts: int) -> tuple[int, ...]:
     return (attempts, 1) if outcome.status == "available" and attempts > 1 else (attempts,)
 
 
-def _tools(
-    compared: Comparison, load: Load, outcome: ServerOutcome, expected: Expected, says: Says
-) -> None:
+def _tools(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says) -> None:
     """Add to `compared` whether a failed server has no tools, and an available one exactly its own.
 
     The error of an available one must be empty. Tools of a server that failed or had to, listed for
     it or for another one, break S2.no-tools too. Declared prefixes of names are no difference.
     """
-    name, tools = outcome.server_id, _listed(outcome.tools)
+    name, tools, when = outcome.server_id, _listed(outcome.tools), load.when
+    then = load.case.then
+    expected = then[name]
     server = next(each for each in load.case.given.servers if each.server_id == name)
     if status_of(outcome, classifies=says.classifies) != "available":
         own = [tool for tool in tools if are_tools_of(name, [tool], server.tools, says.prefix)]
-        compared.one_of(f"tools of {name}", tools, ([],),
+        compared.one_of(f"tools of {name}{when}", tools, ([],),
                         breaks=["O3.no-tools", *(["S2.no-tools"] if own else [])],
                         shows=["O3.no-tools",
                                *(["S2.no-tools"] if server.tools else [])])  # fmt: skip
         return
-    _no_error(compared, f"error of {name}, which is available", outcome)
+    _no_error(compared, f"error of {name}, which is available{when}", outcome)
     if (listed := expected.tools) is None or "available" not in expected.status:
         return
     failed = [tool for other in load.case.given.servers if other is not server
-              and "available" not in load.case.then[other.server_id].status
+              and "available" not in then[other.server_id].status
               for tool in other.tools]  # fmt: skip
     bare = bare_names(name, tools, listed, says.prefix)
     known, found = {*listed}, {*bare, *map(str, tools)}
@@ -446,24 +457,24 @@ def _tools(
                if own not in known and str(tool) not in known]  # fmt: skip
     strangers = [own for own in bare_names(name, strange, failed, says.prefix) if own in failed]
     shows = ["O3.own-tools", *(["S2.no-tools"] if failed else [])] if tools else []
-    compared.one_of(f"tools of {name} that it did not list", strange, ([],),
+    compared.one_of(f"tools of {name} that it did not list{when}", strange, ([],),
                     breaks=["O3.own-tools", *(["S2.no-tools"] if strangers else [])],
                     shows=shows)  # fmt: skip
     lost = [own for own in listed if own not in found]
     lost = lost[: max(0, len(listed) - len(tools))]  # the others are there by another name
     first = listed[: server.page_size]
-    compared.one_of(f"tools of {name} that were not loaded", [own for own in lost if own in first],
-                    ([],), breaks=["O3.loaded"],
+    compared.one_of(f"tools of {name} that were not loaded{when}",
+                    [own for own in lost if own in first], ([],), breaks=["O3.loaded"],
                     shows=["O3.loaded"] if listed else ["O3.loaded~none"])  # fmt: skip
     if later := listed[len(first) :]:
         pages = ["O3.loaded~pages"]
         asked = any(request.paged for request in load.servers.log(name))
-        compared.one_of(f"tools of later pages of {name} that were not loaded",
+        compared.one_of(f"tools of later pages of {name} that were not loaded{when}",
                         [own for own in lost if own in later], ([],),
                         breaks=["O3.loaded"] if asked else pages, shows=pages)  # fmt: skip
     if not lost and not strange:
         whole = are_tools_of(name, tools, listed, says.prefix)
-        compared.truth(f"tools of {name}", tools, holds=whole, allowed=sorted(listed),
+        compared.truth(f"tools of {name}{when}", tools, holds=whole, allowed=sorted(listed),
                        breaks=["O3.own-tools"], shows=[])  # fmt: skip
 
 
@@ -488,13 +499,13 @@ def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
         return
     name, error = outcome.server_id, outcome.error
     is_text = isinstance(error, str) and bool(error.strip())
-    compared.truth(f"error of {name}", error, holds=is_text, allowed="a string",
+    compared.truth(f"error of {name}{load.when}", error, holds=is_text, allowed="a string",
                    breaks=["O4.error"])  # fmt: skip
     if not is_text:
         return
     lines = len(error.strip().splitlines())
-    compared.truth(f"lines of the error of {name}", error, holds=lines == 1, allowed="one line",
-                   breaks=["O4.error~one-line"])  # fmt: skip
+    compared.truth(f"lines of the error of {name}{load.when}", error, holds=lines == 1,
+                   allowed="one line", breaks=["O4.error~one-line"])  # fmt: skip
     sent = next((server.script for server in load.case.servers() if server.server_id == name), ())
     repeated = load.case.given.secrets if ECHOED in load.case.clauses else ()
     words = {
@@ -504,7 +515,7 @@ def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
         if len(word) >= LONG_WORD and not any(secret in word for secret in repeated)
     }
     quoted = sorted(word for word in words if word in error)
-    compared.one_of(f"words of the server in the error of {name}", quoted, ([],),
+    compared.one_of(f"words of the server in the error of {name}{load.when}", quoted, ([],),
                     breaks=["S1.secrets~server-text"],
                     shows=["S1.secrets~server-text"] if words else [])  # fmt: skip
 
@@ -639,15 +650,13 @@ GIVEN: tuple[tuple[str, str, str, Callable[[Seen], str | None]], ...] = (
 def _again(
     compared: Comparison, load: Load, name: str, expected: Expected, *, load_of: LoadOf, says: Says
 ) -> None:
-    """Add to `compared` a server's outcome in the second load beside `expected`.
+    """Add to `compared` a server's status in the second load beside `expected`.
 
-    It must be available or not, as expected, or under an X. clause as in the first load; without
-    tools unless available, without error if available, with the attempts of this load. Nothing is
+    It must be available or not, as expected, or under an X. clause as in the first load. Nothing is
     added if the first load took other attempts than the case assumes, unless servers heal.
     """
     second = load.again.outcome(name) if load.again is not None else None
     status = _shown_status(second, says)
-    recounted = "O6.claimed" in load.case.clauses
     if any(is_unasked(load, s) for s in load.case.given.servers if s.server_id == name):
         return  # its failure was not met
     if not load.case.heals and not _went_as_expected(load, name):
@@ -662,15 +671,6 @@ def _again(
         compared.truth(f"status of {name} in the second load", status,
                        holds=holds, allowed=list(expected.status),
                        breaks=["I5.clears" if is_kept else "O3.loaded"])  # fmt: skip
-    if second is not None and status == "available":
-        _no_error(compared, f"error of {name}, which is available in the second load", second)
-    elif second is not None:
-        compared.one_of(f"tools of {name} in the second load", second.tools or [], ([],),
-                        breaks=["O3.no-tools"])  # fmt: skip
-    if second is not None and says.claims and recounted and name in load.attempts_again:
-        compared.one_of(f"attempts reported for {name} in the second load", second.attempts,
-                        fair_numbers(second, load.attempts_again[name]),
-                        breaks=["O6.claimed"])  # fmt: skip
 
 
 def _is_well_at_first(load: Load, name: str, load_of: LoadOf, says: Says) -> bool:

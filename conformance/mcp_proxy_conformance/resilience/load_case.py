@@ -111,11 +111,13 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One server of a load; times are in seconds.
 
-    `script` has its behaviour in each attempt; the last one repeats.
+    `script` has its behaviour in each attempt; the last one repeats. `gone` are tools that it lists
+    first, in attempts that fail alone; `header` has its `authorization`.
     """
 
     server_id: str
     tools: tuple[str, ...]
+    gone: tuple[str, ...] = ()
     page_size: int | None = None
     timeout_s: float = 2.0
     script: tuple[Behaviour, ...] = (Behaviour(do="healthy"),)
@@ -128,6 +130,7 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     same_origin_as: str | None = None
     same_url_as: str | None = None
     authorization: str | None = None
+    header: str = "Authorization"
     path: str | None = None
     slash: bool = False
     query: str | None = None

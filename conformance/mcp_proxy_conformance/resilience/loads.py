@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from mcp_proxy_conformance.resilience.load_case import (
     LoadServer,
 )
 from mcp_proxy_conformance.resilience.loader import Loaded, Loader
-from mcp_proxy_conformance.resilience.unanswered import Stoppers, is_healthy, may_wait, reached
+from mcp_proxy_conformance.resilience.unanswered import Stoppers, may_wait, reached
 from mcp_proxy_conformance.targets.target import AdapterError, without_frames
 from mcp_proxy_conformance.targets.waits import LoadEnd, during
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
@@ -53,10 +53,12 @@ GONE_S = 1.0
 """Seconds in which the connection of an ended program may close."""
 GROWS = 4.0
 """The most by which a pause may grow over the one before."""
+ENDS = ("fin", "rst", "end")
+"""Ends of an answer after which there is nothing to wait for."""
 PLAYED = (
-    "server_id", "tools", "page_size", "timeout_s", "script", "same_origin_as", "transport",
-    "dialect", "odd_schemas", "same_url_as", "authorization", "cursors", "program", "guarded",
-    "path", "slash", "query",
+    "server_id", "tools", "gone", "page_size", "timeout_s", "script", "same_origin_as", "transport",
+    "dialect", "odd_schemas", "same_url_as", "authorization", "header", "cursors", "program",
+    "guarded", "path", "slash", "query",
 )  # fmt: skip
 
 
@@ -69,7 +71,7 @@ class Load:
     servers, whose scripts continue, and `attempts_again` are its attempts. `untried`: why the load
     was not even begun, because the loader would not answer it; empty if it was. `ended` is a
     monotonic time; `left` is what still runs after the end of the loader, if that was looked at;
-    `compared` keeps how it was judged.
+    `compared` keeps how it was judged; `when` is which load of its case it is, in words.
     """
 
     case: LoadCase
@@ -83,6 +85,16 @@ class Load:
     ended: float = field(default_factory=time.monotonic)
     left: tuple[str, ...] = ()
     compared: list[Comparison] = field(default_factory=list)
+    when: str = ""
+
+    @property
+    def second(self) -> Load | None:
+        """The second load, if it was answered, as one that is judged as the first one is."""
+        if self.again is None or not self.again.is_answered:
+            return None
+        case = msgspec.structs.replace(self.case, then=self.case.again or {})
+        return replace(self, case=case, loaded=self.again, attempts=self.attempts_again,
+                       again=None, when=" in the second load")  # fmt: skip
 
     @property
     def is_answered(self) -> bool:
@@ -492,17 +504,16 @@ def _slowed(server: LoadServer, slower: float) -> LoadServer:
 def _longest(case: LoadCase, slower: float) -> float:
     """Return the seconds that a correct loader may need for a load at most.
 
-    That is 3 s, pauses for each server that is not healthy, and the timeout for each attempt at
-    one that may keep it waiting, `control-down` included.
+    That is 3 s, the timeout for each attempt that may keep it waiting, and the pauses between them.
     """
-    tries = case.given.max_attempts
-    pause_s = case.given.base_backoff_s * slower
-    pauses = sum(pause_s * GROWS**before for before in range(tries - 1))
-    servers = (*case.given.servers, CONTROL_DOWN)
-    late = [min(server.timeout_s * slower, MOST_TIMEOUT_S)
-            for server in servers if any(map(may_wait, server.script))]  # fmt: skip
-    waits = sum(late) * tries
-    return GRACE_S + pauses * sum(not is_healthy(server) for server in servers) + waits
+    tries, seconds = case.given.max_attempts, GRACE_S
+    for server in (*case.given.servers, CONTROL_DOWN):
+        met = reached(server, tries)
+        waits = sum(may_wait(each) and each.by not in ENDS for each in met)
+        seconds += waits * min(server.timeout_s * slower, MOST_TIMEOUT_S)
+        pauses = sum(GROWS**before for before in range(len(met) - 1))
+        seconds += pauses * case.given.base_backoff_s * slower
+    return seconds
 
 
 def scripted(server: LoadServer) -> dict[str, Any]:

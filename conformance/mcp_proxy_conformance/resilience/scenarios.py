@@ -43,7 +43,7 @@ from mcp_proxy_conformance.upstream.dialect import Dialect, table
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 WORDS: tuple[Status, ...] = ("available", "transient", "permanent", "denied")
 FOLDER = fixtures_dir() / "resilience" / "space"
-USUAL_S, LONG_S, SLOW_S = 3.0, 10.0, 1.5
+USUAL_S, LONG_S, SLOW_S = 3.0, 10.0, 1.9
 """Timeouts of servers that are not waited for, of those with megabytes to send, of slow ones."""
 WAITED_FOR = {
     "silence", "chatter", "slow", "banner", "backlog", "stdio_garbage", "empty", "html",
@@ -199,14 +199,14 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
     words = dict(zip(NAMES, identity.get("words", ()), strict=False))
     server_id = words.get(name) or f"{name}{identity['with']}-{scenario}"
     script = tuple(_undeclared(step, reads) for step in script_of(row))
-    is_large = whole["size"] in ("1.1MB", "8MB") or whole["listing"] in ("many", "far")
-    usual_s = LONG_S if is_large else USUAL_S
-    short_s = _makes("timeout", whole)["seconds"]
-    if whole["pace"] == "slow":
-        usual_s = SLOW_S
-    is_short = any(map(is_waited_for, script))
-    timeout_s = short_s if is_short or whole["timeout"] == "day" else usual_s
-    listing, twin = _makes("listing", whole), whole["twin"]
+    listing, timeout, twin = _makes("listing", whole), _makes("timeout", whole), whole["twin"]
+    if timeout.get("always") or any(map(is_waited_for, script)):
+        timeout_s = timeout["seconds"]
+    elif whole["pace"] == "slow":
+        timeout_s = SLOW_S
+    else:
+        is_large = listing.get("large") or whole["size"] in ("1.1MB", "8MB")
+        timeout_s = LONG_S if is_large else USUAL_S
     letters = re.sub("[^A-Za-z0-9]", "", server_id)
     tools = tuple(
         tool
@@ -221,6 +221,7 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
     yield LoadServer(
         server_id=server_id,
         tools=tools,
+        gone=tuple(form.replace("{id}", name) for form in listing.get("gone", ())),
         page_size=listing.get("page_size"),
         timeout_s=timeout_s,
         script=tuple(_timed(step, timeout_s) for step in script),

@@ -23,9 +23,11 @@ JSON: Headers = (("Content-Type", "application/json"),)
 EVENTS: Headers = (("Content-Type", "text/event-stream"),)
 Framing = Literal[
     "json", "stream", "crlf", "cr", "several-data", "no-space", "no-event", "comments", "ids",
-    "primed", "bom",
+    "primed", "bom", "fields",
 ]  # fmt: skip
-Body = Literal["length", "chunks", "split", "extensions", "close", "last", "segments"]
+Body = Literal[
+    "length", "chunks", "split", "extensions", "close", "last", "old", "stays", "segments",
+]  # fmt: skip
 Before = Literal["nothing", "log", "progress", "ping", "same-id", "changed", "awaited"]
 AWAITED = ("7", 7)
 """The ids of the requests whose answers are awaited before the answer to a client's request."""
@@ -33,10 +35,11 @@ OLDER = "2025-06-18"
 OK = 200
 LATE_S, DRIPS_S, SEGMENT_S = 0.2, 0.1, 0.001
 """Seconds before a late answer, from the first to the last drip, and between two segments."""
-SLOW = 0.4
+SLOW = 0.6
 """The share of the timeout after which a slow server answers each request."""
 SEPARATORS = "one\x85two\u2028three\u2029four\x7f"
-_PIECES = 8
+_PIECES, _LAST_CHUNK = 8, b"0\r\n\r\n"
+_ANY_CASE = ("Content-Type", "Transfer-Encoding", "Connection")
 _INTERIM = render_head(103, (("Link", "</style.css>; rel=preload"),))
 _SENTENCE = "Adds numbers/sums: größer, больше, 更多, 😀. "
 _SIZES = {"small": 0, "70kB": 70_000, "1.1MB": 1_100_000, "8MB": 8_000_000}
@@ -59,6 +62,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     session: Literal["id", "none", "signs", "long", "insists"] = "id"
     revision: Literal["asked", "older"] = "asked"
     get: Literal["refused", "open", "talks", "ends"] = "refused"
+    delete: Literal["taken", "refused"] = "taken"
     demands: Literal["little", "all"] = "little"
     before: Before = "nothing"
     form: Literal["compact", "escapes", "separators", "spaces", "order", "extra", "numbers"] = (
@@ -146,14 +150,14 @@ class Right:
 class Worn:
     """The bytes of an answer, sent after `wait_s` with a pause after each piece.
 
-    `keeps`: whether the connection is kept afterwards; `awaits`: the ids of the requests in the
-    first piece, whose answers must have come before the next one.
+    `end`: whether the connection is kept afterwards, closed, or left as it is; `awaits`: the ids of
+    the requests in the first piece, whose answers must have come before the next one.
     """
 
     pieces: tuple[bytes, ...]
     pause_s: float = 0.0
     wait_s: float = 0.0
-    keeps: bool = True
+    end: Literal["keep", "fin", "silence"] = "keep"
     awaits: tuple[int | str, ...] = ()
 
 
@@ -191,16 +195,29 @@ def worn(right: Right, dialect: Dialect, before: Sequence[Before] | None = None)
         pieces=tuple(pieces),
         pause_s=pause_s,
         wait_s=LATE_S if dialect.pace == "late" else 0.0,
-        keeps=right.is_line or dialect.body not in ("close", "last"),
+        end=_end(right, dialect, len(messages)),
         awaits=awaits,
     )
+
+
+def _streams(right: Right, dialect: Dialect, count: int) -> bool:
+    """Whether that many messages are sent as a stream of events."""
+    return right.answer.status == OK and (count > 1 or (count > 0 and dialect.framing != "json"))
+
+
+def _end(right: Right, dialect: Dialect, count: int) -> Literal["keep", "fin", "silence"]:
+    if right.is_line or dialect.body not in ("close", "last", "old", "stays"):
+        return "keep"
+    if dialect.body != "stays":
+        return "fin"
+    return "silence" if _streams(right, dialect, count) else "keep"
 
 
 def _response(right: Right, messages: Sequence[bytes], dialect: Dialect) -> tuple[bytes, bytes]:
     """Return head and body of a response over HTTP, after its transfer coding."""
     body, headers = b"", right.headers
-    streams = right.answer.status == OK and (dialect.framing != "json" or len(messages) > 1)
-    if messages and streams:
+    streams = _streams(right, dialect, len(messages))
+    if streams:
         primed = dialect.framing == "primed" and right.is_latest
         body, headers = _events(messages, dialect.framing, primed=primed), (*EVENTS, *headers)
     elif messages:
@@ -210,6 +227,9 @@ def _response(right: Right, messages: Sequence[bytes], dialect: Dialect) -> tupl
         body = gzip.compress(body, 1, mtime=0)
         headers = (*headers, ("Content-Encoding", "gzip"))
     match dialect.body:
+        case "stays" if streams:
+            headers = (*headers, ("Transfer-Encoding", "chunked"))
+            body = _chunked(body, dialect.body).removesuffix(_LAST_CHUNK)
         case "chunks" | "split" | "extensions":
             own = (("Trailer", "Server-Timing"),) if dialect.body == "extensions" else ()
             headers = (*headers, *own, ("Transfer-Encoding", "chunked"))
@@ -219,7 +239,8 @@ def _response(right: Right, messages: Sequence[bytes], dialect: Dialect) -> tupl
             headers = (*headers, *length, ("Connection", "close"))
         case _:
             headers = (*headers, ("Content-Length", str(len(body))))
-    return _head(right.answer.status, headers, dialect.head), body
+    head = _head(right.answer.status, headers, dialect.head)
+    return head.replace(b"HTTP/1.1", b"HTTP/1.0") if dialect.body == "old" else head, body
 
 
 def _allows_gzip(accepts: str) -> bool:
@@ -231,13 +252,14 @@ def _allows_gzip(accepts: str) -> bool:
 def _head(status: int, headers: Headers, style: str) -> bytes:
     if style == "charset":
         headers = tuple(
-            (k, f"{v}; charset=utf-8" if k == "Content-Type" else v) for k, v in headers
+            (k, f'{v}; charset="UTF-8"' if k == "Content-Type" else v) for k, v in headers
         )
     elif style == "case":
-        headers = tuple((k.swapcase(), v.title() if k == "Content-Type" else v) for k, v in headers)
+        headers = tuple((k.swapcase(), v.title() if k in _ANY_CASE else v) for k, v in headers)
     head = render_head(status, headers)
     if style == "bare":
         head = re.sub(rb"^(HTTP/1.1 \d+ )[^\r]*", rb"\1", head).replace(b": ", b":")
+        head = re.sub(rb"(?m)(?<=:)(.+)\r$", rb"\1 \r", head)
     return _INTERIM + head if style == "interim" else head
 
 
@@ -246,7 +268,8 @@ def _chunked(body: bytes, style: str) -> bytes:
     if style == "extensions":
         extension, trailer = b';note="a;b"', b"Server-Timing: total;dur=1\r\n"
     chunks = _cut(body, _PIECES, _INSIDE if style == "split" else _BETWEEN)
-    parts = [b"%x%b\r\n%b\r\n" % (len(each), extension, each) for each in chunks if each]
+    size = b"%04X" if style == "extensions" else b"%x"
+    parts = [size % len(each) + extension + b"\r\n" + each + b"\r\n" for each in chunks if each]
     return b"".join([*parts, b"0", extension, b"\r\n", trailer, b"\r\n"])
 
 
@@ -270,7 +293,9 @@ def _events(messages: Iterable[bytes], framing: Framing, *, primed: bool) -> byt
     for number, message in enumerate(messages, 1):
         if framing == "comments":
             lines += [b": before", b"", b":"]
-        if framing != "no-event":
+        if framing == "fields":
+            lines += [b"note: of no meaning", b"lonely"]
+        elif framing != "no-event":
             lines.append(b"event:" + space + b"message")
         if framing == "ids":
             lines += [b"id: %d" % number, b"retry: 1000"]
@@ -279,7 +304,7 @@ def _events(messages: Iterable[bytes], framing: Framing, *, primed: bool) -> byt
             lines.append(b"data:" + space + line)
             if framing == "comments":
                 lines.append(b": inside")
-        lines.append(b"")
+        lines += [b"event: message", b""] if framing == "fields" else [b""]
     if framing == "cr":
         lines.append(b":")  # or else readers wait whether the last CR begins a CR LF
     end = {"crlf": b"\r\n", "cr": b"\r"}.get(framing, b"\n")

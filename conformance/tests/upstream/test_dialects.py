@@ -43,6 +43,16 @@ BODIES: dict[tuple[str, str], bytes] = {
     ("framing", "ids"): b"event: message\nid: 1\nretry: 1000\ndata: " + BODY + b"\n\n",
     ("framing", "primed"): b"id: 0\ndata:\n\n" + EVENT,
     ("framing", "bom"): b"\xef\xbb\xbf" + EVENT,
+    ("framing", "fields"): (
+        b"note: of no meaning\nlonely\ndata: " + BODY + b"\nevent: message\n\n"
+    ),
+    ("body", "extensions"): (
+        b'0008;note="a;b"\r\n{"jsonrp\r\n0008;note="a;b"\r\nc":"2.0"\r\n'
+        b'0008;note="a;b"\r\n,"id":7,\r\n0008;note="a;b"\r\n"result"\r\n'
+        b'0008;note="a;b"\r\n:{"tools\r\n0008;note="a;b"\r\n":[{"nam\r\n'
+        b'0008;note="a;b"\r\ne":"\xc3\xa9/"\r\n0004;note="a;b"\r\n}]}}\r\n'
+        b'0;note="a;b"\r\nServer-Timing: total;dur=1\r\n\r\n'
+    ),
     ("body", "split"): (
         b'8\r\n{"jsonrp\r\n8\r\nc":"2.0"\r\n8\r\n,"id":7,\r\n8\r\n"result"\r\n8\r\n:{"tools\r\n'
         b'd\r\n":[{"name":"\xc3\r\n3\r\n\xa9/"\r\n4\r\n}]}}\r\n0\r\n\r\n'
@@ -79,11 +89,12 @@ BODIES: dict[tuple[str, str], bytes] = {
 HEADS = {
     ("head", "plain"): b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 60",
     ("head", "charset"): (
-        b"HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 60"
+        b'HTTP/1.1 200 OK\r\nContent-Type: application/json; charset="UTF-8"\r\nContent-Length: 60'
     ),
     ("head", "case"): (b"HTTP/1.1 200 OK\r\ncONTENT-tYPE: Application/Json\r\ncONTENT-lENGTH: 60"),
-    ("head", "bare"): b"HTTP/1.1 200 \r\nContent-Type:application/json\r\nContent-Length:60",
+    ("head", "bare"): b"HTTP/1.1 200 \r\nContent-Type:application/json \r\nContent-Length:60 ",
     ("head", "interim"): b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload",
+    ("body", "old"): b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nContent-Length: 60",
     ("body", "close"): b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close",
 }
 EVERY = [(dimension, value) for dimension, rows in table().items() for value in rows]

@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,7 @@ REFUSES = 400
 INSIST = ("insists", "signs", "long")
 SIGNS = "".join(map(chr, range(0x21, 0x7F)))
 """Every sign that a session id may have."""
+AGREES = "notifications/initialized"
 SESSIONS = {"signs": SIGNS, "long": "x" * 2000}
 _PATH, _HEALTHY, _MISSING = "mcp", "healthy", "missing"
 _ODD_SCHEMA: dict[str, Any] = {
@@ -73,6 +74,9 @@ _ODD_SCHEMA: dict[str, Any] = {
     "if": {"required": ["list"]}, "then": {"required": ["tree"]},
     "x-unknown": [{"deep": None}],
 }  # fmt: skip
+
+
+_ODD_NOTES = {"title": "An odd tool", "readOnlyHint": False, "destructiveHint": True}
 
 
 def prefix(path: str) -> str:
@@ -95,6 +99,27 @@ def _places(call: Call) -> tuple[str, ...]:
     return ("any", call.method, *later)
 
 
+def _answers(script: ServerScript, names: Iterable[str]) -> Script:
+    """Return the right answers of a server that lists tools of these names."""
+    dialect, tools = script.dialect, [UpstreamTool(name=name) for name in names]
+    tools[:1] = [replace(tool, description=dialect.description) for tool in tools[:1]]
+    if script.odd_schemas:
+        tools[-1:] = [replace(tool, input_schema=_ODD_SCHEMA, annotations=_ODD_NOTES)
+                      for tool in tools[-1:]]  # fmt: skip
+    logs = any(
+        isinstance(each, do.Chatter) or "log" in getattr(each, "after", ())
+        for each in script.script
+    )
+    return Script(
+        ServerState(script.server_id, tools, script.page_size, script.cursors),
+        "handshake" if dialect.only else "both",
+        list_changed=dialect.before == "changed",
+        logging=logs or dialect.before == "log",
+        instructions=dialect.instructions,
+        only=dialect.only,
+    )
+
+
 class FaultyServer:
     """Plays the script of one server; `redirect` returns another server's URL by its id.
 
@@ -113,28 +138,15 @@ class FaultyServer:
         self.port = 0
         self.token = f"{number}-{secrets.token_hex(8)}"
         self.log = ServerLog(script.server_id)
-        self._attempts, self._obliged = AttemptCount(), Obliged()
+        self._begin()
+        self._heals = 0
         self._redirect = redirect
         self._listed_in = 0
         self._large: tuple[object, ScriptedReply] = (None, ScriptedReply())
         self._awaiting: set[Answered] = set()
-        tools = [UpstreamTool(name=name) for name in script.tools]
-        dialect = script.dialect
-        tools[:1] = [replace(tool, description=dialect.description) for tool in tools[:1]]
-        if script.odd_schemas:
-            tools[-1:] = [replace(tool, input_schema=_ODD_SCHEMA) for tool in tools[-1:]]
-        logs = any(
-            isinstance(each, do.Chatter) or "log" in getattr(each, "after", ())
-            for each in script.script
-        )
-        self._script = Script(
-            ServerState(script.server_id, tools, script.page_size, script.cursors),
-            "handshake" if dialect.only else "both",
-            list_changed=dialect.before == "changed",
-            logging=logs or dialect.before == "log",
-            instructions=dialect.instructions,
-            only=dialect.only,
-        )
+        self._well = self._failing = _answers(script, script.tools)
+        if script.gone:
+            self._failing = _answers(script, (*script.gone, *script.tools))
 
     @property
     def whole(self) -> do.Whole | None:
@@ -181,7 +193,7 @@ class FaultyServer:
                 command = particular()
             return {**members, "command": command, "env": env, "transport": "stdio"}
         own = self.script.authorization
-        headers = {} if own is None else {"Authorization": own}
+        headers = {} if own is None else {self.script.header: own}
         return {**members, "url": self.url, "transport": "streamable-http", "headers": headers}
 
     def forget(self) -> None:
@@ -198,7 +210,13 @@ class FaultyServer:
                 f"{self.script.server_id!r} cannot be healed: its connection is the fault"
             )
         self.script = msgspec.structs.replace(self.script, script=(do.Healthy(),))
+        self._heals += 1
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin with no attempt."""
         self._attempts, self._obliged = AttemptCount(), Obliged()
+        self._agreed: set[int] = set()
 
     def connected(self, connection: int) -> None:
         """Count a connection that no request will follow as an attempt, and log it."""
@@ -210,16 +228,17 @@ class FaultyServer:
 
         `connection` is its connection's number. A path that is not the server's gets 404 and
         belongs to no attempt; the path to which healthy redirects lead is never faulty; GET gets
-        405 or a stream, DELETE 200. A request without the right authorization gets 401, one with
-        another server's session 404, one without the session that the dialect insists on 400. A
-        line of a process is a request of the method `STDIO`.
+        405 or a stream, DELETE 200 or 405. A request without the right authorization gets 401, one
+        with another server's session 404, one without the session that the dialect insists on 400.
+        A line of a process is a request of the method `STDIO`.
         """
         call, played = Call(), "healthy"
         place = self._place(request.method, request.path)
         if place not in (_PATH, _HEALTHY):
             attempt, scripted = 0, whole(404, b"")
         elif request.method not in ("POST", STDIO):
-            attempt, status = self._attempt(request), 200 if request.method == "DELETE" else 405
+            is_taken = request.method == "DELETE" and self.script.dialect.delete == "taken"
+            attempt, status = self._attempt(request), 200 if is_taken else 405
             answer = Scripted(method="", status=400 if self._lacks_session(request) else status)
             scripted = well(Right(answer=answer), self.script.dialect)
             if request.method == "GET" and self.script.dialect.get != "refused":
@@ -260,7 +279,9 @@ class FaultyServer:
         The right answer to `initialize` hands out a session id, made of the token and the attempt,
         unless the dialect has none.
         """
-        answer = self._script.answer(request.body, request.header("mcp-protocol-version"))
+        is_well = isinstance(self.script.of(attempt), do.Healthy)
+        answers = self._well if is_well else self._failing
+        answer = answers.answer(request.body, request.header("mcp-protocol-version"))
         dialect = self.script.dialect
         right = Right(
             answer=answer,
@@ -273,17 +294,20 @@ class FaultyServer:
         )
         if right.lists:
             self._listed_in = attempt
-        if call.method == "initialize":
-            if answer.status == OK and dialect.session != "none":
-                right = replace(right, headers=(("Mcp-Session-Id", self._session(attempt)),))
+        opens = call.method == "initialize"
+        if opens and answer.status == OK and dialect.session != "none":
+            right = replace(right, headers=(("Mcp-Session-Id", self._session(attempt)),))
+        if dialect.session in INSIST and self._is_ended(request, attempt):
+            behaviour = do.Status(code=404)
         elif (
-            call.method
+            not opens
             and not answer.stateless
+            and (call.method or attempt in self._agreed)
             and (self._lacks_session(request) or self._is_of_another(request))
         ):
             behaviour = do.Status(code=400)
-        elif dialect.session in INSIST and self._is_ended(request, attempt):
-            behaviour = do.Status(code=404)
+        if call.method == AGREES:
+            self._agreed.add(attempt)
         is_strict = dialect.demands == "all" and not answer.stateless
         broken = self._obliged.complaint(request, attempt) if is_strict else ""
         if broken and isinstance(behaviour, do.Healthy):
@@ -308,7 +332,8 @@ class FaultyServer:
 
     def _session(self, attempt: int) -> str:
         """Return the session id of an attempt."""
-        return f"{self.token}{SESSIONS.get(self.script.dialect.session, '')}-{attempt}"
+        sign = SESSIONS.get(self.script.dialect.session, "")
+        return f"{self.token}.{self._heals}{sign}-{attempt}"
 
     def _is_foreign(self, request: HttpRequest) -> bool:
         """Whether the request has a session id without this server's token; False without one."""
@@ -327,7 +352,8 @@ class FaultyServer:
         return next((p for p in (_PATH, _HEALTHY) if _same(path, self._path(p))), "")
 
     def _is_known(self, request: HttpRequest) -> bool:
-        return request.header("authorization") == self.script.authorization
+        name, value = self.script.header.lower(), self.script.authorization
+        return any(k.lower() == name and v == value for k, v in request.headers)
 
     def _take_answer(self, raw: bytes) -> None:
         """Note the id that a message without a method answers, where it is waited for."""

@@ -101,7 +101,7 @@ def well(
     made, status = worn(right, dialect, before), right.answer.status
     return ScriptedReply(
         pieces=made.pieces, pause_s=made.pause_s, wait_s=made.wait_s,
-        end="keep" if made.keeps else "fin", status=status, awaits=made.awaits,
+        end=made.end, status=status, awaits=made.awaits,
         answered=Answered(made.awaits) if made.awaits else ALREADY,
     )  # fmt: skip
 

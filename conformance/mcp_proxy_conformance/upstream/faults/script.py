@@ -30,13 +30,15 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     Attributes:
         server_id: Its id, any text.
         tools: The names of the tools that it lists when it is healthy.
+        gone: Those that it lists before them in an attempt that is not healthy.
         page_size: Tools on one page of its listing; None is all on one.
         timeout_s: The timeout in seconds that the loader is given for it.
         script: One behaviour for each attempt; the last one repeats.
         same_origin_as: The id of the server whose port it shares, on a path of its own.
         same_url_as: The id of the server whose URL it shares; requests with its `authorization`
             are its own, all others are that server's.
-        authorization: The header that the loader is given for it.
+        authorization: What the loader is given for it, in that header.
+        header: The name of that header.
         transport: Whether it has a URL or a command, which speaks lines.
         dialect: How it puts its right answers on the wire.
         cursors: How the pages of its list are made.
@@ -50,12 +52,14 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     server_id: str
     tools: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
     page_size: Annotated[int, msgspec.Meta(gt=0)] | None = None
     timeout_s: Annotated[float, msgspec.Meta(gt=0)] = 1.0
     script: Annotated[tuple[Behaviour, ...], msgspec.Meta(min_length=1)]
     same_origin_as: str | None = None
     same_url_as: str | None = None
     authorization: FieldValue | None = None
+    header: str = "Authorization"
     transport: Literal["http", "stdio"] = "http"
     dialect: Dialect = PLAIN
     odd_schemas: bool = False
