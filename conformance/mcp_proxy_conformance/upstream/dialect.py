@@ -29,7 +29,7 @@ Body = Literal[
     "length", "chunks", "split", "extensions", "close", "last", "old", "stays", "segments",
 ]  # fmt: skip
 Before = Literal["nothing", "log", "progress", "ping", "same-id", "changed", "awaited"]
-AWAITED = ("7", 7)
+AWAITED = ("7", 7, "", 0)
 """The ids of the requests whose answers are awaited before the answer to a client's request."""
 OLDER = "2025-06-18"
 OK = 200

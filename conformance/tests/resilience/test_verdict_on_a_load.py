@@ -214,20 +214,37 @@ def test_a_loader_that_warns_of_nobody_settles_nothing(tmp_path: Path) -> None:
     assert tried(changed_trial, tmp_path).clauses["W1.lines"] == "inconclusive"
 
 
-@pytest.mark.parametrize(("since", "clause"), [(2, "I5.clears"), (1, "O3.loaded")])
-def test_memory_is_told_from_a_server_that_is_never_read(
-    tmp_path: Path, since: int, clause: str
+FAILED = {"status": "permanent", "tools": [], "error": "No.", "attempts": 1}
+
+
+@pytest.mark.parametrize(
+    ("since", "members", "clause"),
+    [
+        (2, FAILED, "I5.clears"),
+        (1, FAILED, "O3.loaded"),
+        (2, {"tools": []}, "O3.loaded"),
+        (2, {"tools": ["add", "gone"]}, "O3.own-tools"),
+        (2, {"error": "No."}, "O4.none"),
+        (2, {"attempts": 2}, "O6.claimed"),
+        (2, {"status": "well"}, "O2.word"),
+        (2, FAILED | {"error": ""}, "O4.error"),
+        (2, {"server_id": "beta"}, "O1.one-each"),
+    ],
+)
+def test_the_second_load_is_judged_as_the_first_one(
+    tmp_path: Path, since: int, members: dict[str, Any], clause: str
 ) -> None:
-    """Who fails a healthy server after another load remembers; who does so at first cannot read."""
+    """Each fault of a server's outcome counts that comes in the second load alone.
+
+    Who fails a healthy server after another load remembers; who does so at first cannot read.
+    """
     loads = 0
 
     def fail(answer: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
-        """Fail `alpha` from a load of this process on."""
         nonlocal loads
         loads += bool(request["servers"])
-        failed = {"status": "permanent", "tools": [], "error": "No.", "attempts": 1}
         for own in answer["outcomes"]:
-            own.update(failed if own["server_id"] == "alpha" and loads >= since else {})
+            own.update(members if own["server_id"] == "alpha" and loads >= since else {})
         return answer
 
     def made(folder: Path) -> Loader:

@@ -162,6 +162,19 @@ def test_an_answer_in_any_dialect_can_be_read(value: tuple[str, str]) -> None:
     assert tools == [("add", of(*value).description), ("sort", "")]
 
 
+def test_tools_are_gone_once_no_attempt_fails() -> None:
+    """An attempt that is not healthy lists further tools, before those that stay."""
+    steps = [{"do": "status", "code": 503, "on": "later page"}, {"do": "healthy"}]
+    script = {"server_id": "a", "tools": ["add"], "gone": ["old"], "script": steps}
+    listed = []
+    with FaultServers(read_scripts([script])) as servers:
+        for _ in range(2):
+            with Client(servers.url("a"), transcript=Transcript()) as client:
+                listed.append([tool["name"] for tool in client.tools()])
+
+    assert listed == [["old", "add"], ["add"]]
+
+
 def post(url: str, *headers: str, verb: str = "POST", method: str = "ping") -> tuple[int, bytes]:
     """Return status and beginning of the body of a request with these further headers."""
     body = f'{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{}}}}'

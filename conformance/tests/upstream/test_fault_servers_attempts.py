@@ -234,6 +234,36 @@ def test_a_server_insists_on_its_session() -> None:
     assert codes == [400, 200, 200]
 
 
+def test_a_session_ends_with_its_attempt_and_with_its_load() -> None:
+    """With `insists`, an initialize that carries an older session id gets 404."""
+    script = {"server_id": "a", "script": [HEALTHY], "dialect": {"session": "insists"}}
+    with FaultServers(read_scripts([script])) as servers:
+        url, codes = servers.url("a"), []
+        for heals in (False, True, False):
+            code, headers = ask(url, "initialize")
+            stale = {"Mcp-Session-Id": headers["Mcp-Session-Id"]}
+            if heals:
+                servers.heal("a")
+            codes.append((code, ask(url, "initialize", stale)[0]))
+
+    assert codes == [(200, 404)] * 3
+
+
+@pytest.mark.parametrize(
+    ("given", "code"), [({}, 401), ({"X-Key": "k"}, 200), ({"X-Key": "j"}, 401)]
+)
+def test_a_guarded_server_knows_a_header_of_any_name(given: dict[str, str], code: int) -> None:
+    """Without the header that the loader is given, or with another value of it, it denies."""
+    script = {"server_id": "a", "script": [HEALTHY], "guarded": True,
+              "header": "X-Key", "authorization": "k"}  # fmt: skip
+    with FaultServers(read_scripts([script])) as servers:
+        handed = servers.connection("a")["headers"]
+
+        assert ask(servers.url("a"), "initialize", given)[0] == code
+
+    assert handed == {"X-Key": "k"}
+
+
 def test_what_one_server_hands_out_is_seen_where_it_comes_back() -> None:
     """A log has the cookie, session id and Authorization of a request, whoever handed them out.
 
