@@ -7,7 +7,8 @@ import msgspec
 
 from mcp_proxy_conformance.catalogue.specification import specifications
 from mcp_proxy_conformance.cli.groups import examples, stop
-from mcp_proxy_conformance.run.space.space import Space
+from mcp_proxy_conformance.run.space import covering
+from mcp_proxy_conformance.run.space.space import BadSpace, Space
 
 
 @click.command("space", epilog=examples("space resilience", "space resilience --extend"))
@@ -18,15 +19,16 @@ def space(*, name: str, extend: bool) -> None:
 
     A value may be marked by the version of the space that brought it, or the capability it needs.
     """
-    from mcp_proxy_conformance.run.space import covering  # noqa: PLC0415 - readers go without it
-
     known = {each.name: each.space for each in specifications() if each.space is not None}
     if name not in known:
         stop(f"there is no space of {name!r}; there is {', '.join(known) or 'none'}")
-    played = known[name]()
-    if extend:
+    try:
+        played = known[name]()
         rows = [row for each in played.scenarios for row in each.rows]
-        more = covering.covering(played.space, rows)[len(rows) :]
+        more = covering.covering(played.space, rows)[len(rows) :] if extend else []
+    except BadSpace as error:
+        stop(str(error))
+    if extend:
         scenarios = [*played.scenarios, *covering.packed(played.space, more, played.fits)]
         text = msgspec.json.format(msgspec.json.encode(scenarios), indent=1)
         played.path.write_bytes(text + b"\n")

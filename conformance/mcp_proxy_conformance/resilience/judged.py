@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import permutations
 from typing import Any
 
@@ -51,7 +52,6 @@ USER = " to a URL with user:password@, which some clients refuse by design, and 
 MOST_REQUESTS = 60
 """Requests of one attempt that are surely bounded, besides those for pages."""
 LONG_WORD = 9
-"""Characters of a word that is too long to occur in an error by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -508,16 +508,22 @@ def _error(compared: Comparison, load: Load, outcome: ServerOutcome) -> None:
                    allowed="one line", breaks=["O4.error~one-line"])  # fmt: skip
     sent = next((server.script for server in load.case.servers() if server.server_id == name), ())
     repeated = load.case.given.secrets if ECHOED in load.case.clauses else ()
-    words = {
+    words = [
         word
         for behaviour in sent
-        for word in {*(behaviour.body or "").split()}
-        if len(word) >= LONG_WORD and not any(secret in word for secret in repeated)
-    }
-    quoted = sorted(word for word in words if word in error)
+        for word in _long_words(behaviour.body or "")
+        if not any(secret in word for secret in repeated)
+    ]
+    quoted = sorted({word for word in words if word in error})
     compared.one_of(f"words of the server in the error of {name}{load.when}", quoted, ([],),
                     breaks=["S1.secrets~server-text"],
                     shows=["S1.secrets~server-text"] if words else [])  # fmt: skip
+
+
+@cache
+def _long_words(body: str) -> frozenset[str]:
+    """Return the words of a body that are too long to occur in an error by chance."""
+    return frozenset(word for word in body.split() if len(word) >= LONG_WORD)
 
 
 def _secrets(compared: Comparison, load: Load) -> None:

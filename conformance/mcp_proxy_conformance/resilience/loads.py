@@ -43,7 +43,7 @@ LATE_END_S = 30.0
 """Seconds for which one load of a run that hangs is waited for longer."""
 GRACE_S = 3.0
 """Seconds that a correct loader may need in addition to its waits."""
-REQUESTS = 4
+REQUESTS = 5
 """Requests of an attempt, about."""
 LOOK_S, LATER_S = 0.01, 0.5
 """Seconds between two looks at logs, and the least until a port that was closed listens."""
@@ -504,7 +504,8 @@ def _slowed(server: LoadServer, slower: float) -> LoadServer:
 def _longest(case: LoadCase, slower: float) -> float:
     """Return the seconds that a correct loader may need for a load at most.
 
-    That is 3 s, the timeout for each attempt that may keep it waiting, and the pauses between them.
+    That is 3 s, the timeout for each attempt that may keep it waiting, the pauses between them, and
+    what slow answers take.
     """
     tries, seconds = case.given.max_attempts, GRACE_S
     for server in (*case.given.servers, CONTROL_DOWN):
@@ -513,6 +514,7 @@ def _longest(case: LoadCase, slower: float) -> float:
         seconds += waits * min(server.timeout_s * slower, MOST_TIMEOUT_S)
         pauses = sum(GROWS**before for before in range(len(met) - 1))
         seconds += pauses * case.given.base_backoff_s * slower
+        seconds += REQUESTS * len(met) * server.dialect.delay_s(server.timeout_s * slower)
     return seconds
 
 

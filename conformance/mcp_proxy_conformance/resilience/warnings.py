@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from mcp_proxy_conformance.resilience.loads import Load
 from mcp_proxy_conformance.verdict.comparison import Comparison
@@ -21,13 +22,16 @@ PLAIN_ID = re.compile(
 
 
 def _named(server_id: str, text: str) -> bool:
-    """Whether the text surely names the server: its id is there as a whole word, and is plain.
+    """Whether the text surely names the server: its id is there as a whole word, and is plain."""
+    word = _whole_word(server_id) if server_id in text else None
+    return word is not None and word.search(text) is not None
 
-    Plain ids are those of PLAIN_ID.
-    """
-    if server_id not in text or PLAIN_ID.fullmatch(server_id) is None:
-        return False
-    return re.search(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])", text) is not None
+
+@cache
+def _whole_word(server_id: str) -> re.Pattern[str] | None:
+    """Return what finds an id as a whole word; None unless it is plain, as PLAIN_ID has it."""
+    is_plain = PLAIN_ID.fullmatch(server_id)
+    return re.compile(rf"(?<![\w-]){re.escape(server_id)}(?![\w-])") if is_plain else None
 
 
 def warnings(compared: Comparison, load: Load, *, apart: bool) -> None:
@@ -84,14 +88,14 @@ def warnings(compared: Comparison, load: Load, *, apart: bool) -> None:
         given = [word for word in ("transient", "permanent") if lines.get(word)]
         compared.one_of("classes with a warning, of the two that failed", given,
                         (["transient", "permanent"],), breaks=["W1.both"])  # fmt: skip
-    for text, sense in ((transient, AGAIN), (permanent, ATTENTION)):
+    bare = [_wording(text, by_status) for text in (transient, permanent)]
+    for text, own, sense in zip((transient, permanent), bare, (AGAIN, ATTENTION), strict=True):
         is_worded = any(word in text.lower() for word in sense)
-        if _wording(text, by_status) - {""}:
+        if own - {""}:
             compared.truth("warning", text, holds=is_worded,
                            allowed=f"a text that contains one of {', '.join(sense)}",
                            breaks=["W1.lines~wording"])  # fmt: skip
     if transient and permanent:
-        bare = [sorted(_wording(text, by_status)) for text in (transient, permanent)]
         differ = bare[0] != bare[1]
         compared.truth("", sorted({transient, permanent}), holds=differ, allowed="",
                        breaks=["W1.lines"])  # fmt: skip
@@ -99,6 +103,6 @@ def warnings(compared: Comparison, load: Load, *, apart: bool) -> None:
 
 def _wording(text: str, names: Iterable[str]) -> set[str]:
     """Return a warning's lines without these names, numbers, spaces and punctuation."""
-    longest_first = sorted(filter(None, names), key=len, reverse=True)
-    text = re.sub("|".join(map(re.escape, longest_first)) or "$", "", text)
+    for name in sorted(filter(None, names), key=len, reverse=True):
+        text = text.replace(name, "")
     return {re.sub(r"[\s\d,;:.()\[\]{}'\"]", "", line) for line in text.splitlines()}

@@ -40,7 +40,7 @@ SLOW = 0.6
 SEPARATORS = "one\x85two\u2028three\u2029four\x7f"
 _PIECES, _LAST_CHUNK = 8, b"0\r\n\r\n"
 _ANY_CASE = ("Content-Type", "Transfer-Encoding", "Connection")
-_INTERIM = render_head(103, (("Link", "</style.css>; rel=preload"),))
+_INTERIM = render_head(102, ()) + render_head(103, (("Link", "</style.css>; rel=preload"),))
 _SENTENCE = "Adds numbers/sums: größer, больше, 更多, 😀. "
 _SIZES = {"small": 0, "70kB": 70_000, "1.1MB": 1_100_000, "8MB": 8_000_000}
 _NUMBERS = b"[1E2,-0.0,1.5e-7,12345678901234567890]"

@@ -43,23 +43,25 @@ def _encoded(description: str) -> bytes:
 Cursors = Literal["plain", "odd", "gaps"]
 """How the pages of a list are made: `odd` cursors have signs or are empty, `gaps` are pages without
 tools."""
+ODD_CURSORS = ('%%2F+ä/\\"=%d', '{"at": %d}', "1%d", " 0%d ")
 MANY = 2
 """Pages beyond which the last odd cursor is empty, so that another one comes before."""
 
 
 def render_pages(
-    tools: Sequence[UpstreamTool], page_size: int | None, cursors: Cursors = "plain"
+    tools: Sequence[UpstreamTool], page_size: int | None, cursors: Cursors = "plain", mark: str = ""
 ) -> dict[str | None, bytes]:
     """Map the cursor of each page (None: the first) to its encoded `tools/list` result members.
 
-    Without a page size there is one page; without tools it is empty.
+    Without a page size there is one page; without tools it is empty. Cursors begin with `mark`.
     """
     size = page_size or max(1, len(tools))
     parts = [tools[start : start + size] for start in range(0, max(1, len(tools)), size)]
     if cursors == "gaps":
         parts = [part for each in parts for part in (each, [])][:-1]
-    sign = '%%2F+ä/\\"=%d' if cursors == "odd" else "from-%d"
-    names = [None, *(sign % (number * size) for number in range(1, len(parts)))]
+    signs = ODD_CURSORS if cursors == "odd" else ("from-%d",)
+    names: list[str | None] = [None]
+    names += [mark + signs[n % len(signs)] % ((n + 1) * size) for n in range(len(parts) - 1)]
     if cursors == "odd" and len(names) > MANY:
         names[-1] = ""
     pages: dict[str | None, bytes] = {}
@@ -80,15 +82,17 @@ class ServerState:
         tools: Iterable[UpstreamTool],
         page_size: int | None,
         cursors: Cursors = "plain",
+        mark: str = "",
     ) -> None:
         """Begin with these tools and with all counters at 0.
 
         ValueError for a name that occurs twice. `page_size` is the number of tools on a page, None
-        for all on one.
+        for all on one; `mark` begins each cursor.
         """
         self.name = name
         self._page_size = page_size
         self._cursors: Cursors = cursors
+        self._mark = mark
         self._lock = threading.Lock()
         self._calls: Counter[str] = Counter()
         self._lists = 0
@@ -109,7 +113,7 @@ class ServerState:
         by_name = {tool.name: tool for tool in listed}
         if len(by_name) != len(listed):
             raise ValueError(f"two tools of {self.name} have the same name; rename one")
-        pages = render_pages(listed, self._page_size, self._cursors)
+        pages = render_pages(listed, self._page_size, self._cursors, self._mark)
         with self._lock:
             self._tools, self._pages = by_name, pages
         self.changed()

@@ -13,6 +13,7 @@ from mcp_proxy_conformance.run.space.covering import covering, packed, scenario
 from mcp_proxy_conformance.run.space.space import (
     BadSpace,
     Constraint,
+    Dimension,
     Row,
     Space,
     cut_all,
@@ -104,6 +105,22 @@ def test_the_covering_set_has_every_pair_and_keeps_its_seeds(tea: Space) -> None
     assert {pair for row in rows for pair in tea.pairs_of(row)} == {
         pair for pair, sentence in tea.pairs.items() if not sentence
     }
+
+
+def test_a_pair_that_no_row_can_have_is_told(tea: Space) -> None:
+    """Four constraints leave green leaves neither milk nor sugar; none of them says so."""
+    more = msgspec.convert(
+        [{"name": each, "value": [{"name": word, "sentence": "."} for word in ("no", "yes")]}
+         for each in ("milk", "sugar")], list[Dimension])  # fmt: skip
+    rules = ("milk no sugar yes", "sugar yes milk yes", "milk yes sugar no", "sugar no milk no")
+    four = tuple(
+        Constraint(where={"leaf": ("green",), one: (word,)}, only={two: (other,)}, sentence=".")
+        for one, word, two, other in map(str.split, rules)
+    )
+    tea = msgspec.structs.replace(tea, dimension=(*tea.dimension, *more), constraint=four)
+
+    with pytest.raises(BadSpace, match=r"no row has .*leaf=green.*; say why in a constraint"):
+        covering(tea, [])
 
 
 def test_a_scenario_has_rows_with_equal_common_values(tea: Space) -> None:

@@ -93,7 +93,7 @@ HEADS = {
     ),
     ("head", "case"): (b"HTTP/1.1 200 OK\r\ncONTENT-tYPE: Application/Json\r\ncONTENT-lENGTH: 60"),
     ("head", "bare"): b"HTTP/1.1 200 \r\nContent-Type:application/json \r\nContent-Length:60 ",
-    ("head", "interim"): b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload",
+    ("head", "interim"): b"HTTP/1.1 102 Processing",
     ("body", "old"): b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nContent-Length: 60",
     ("body", "close"): b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close",
 }
@@ -173,6 +173,21 @@ def test_tools_are_gone_once_no_attempt_fails() -> None:
                 listed.append([tool["name"] for tool in client.tools()])
 
     assert listed == [["old", "add"], ["add"]]
+
+
+def test_a_cursor_of_an_attempt_that_failed_is_unknown_in_the_next() -> None:
+    """Cursors are of one session: who goes on with an old one gets no page."""
+    steps = [{"do": "status", "code": 503, "on": "later page"}, {"do": "healthy"}]
+    script = {"server_id": "a", "tools": ["add", "sort"], "page_size": 1, "script": steps}
+    said: dict[str, Any] = {}
+    with FaultServers(read_scripts([script])) as servers:
+        for method in ("initialize", "tools/list") * 2:
+            params = {"cursor": said.get("result", {}).get("nextCursor")} if said else {}
+            asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            answer = httpx2.post(servers.url("a"), json=asked).json()
+            said = answer if method == "tools/list" else said
+
+    assert said["error"]["message"] == "Unknown cursor"
 
 
 def post(url: str, *headers: str, verb: str = "POST", method: str = "ping") -> tuple[int, bytes]:

@@ -90,21 +90,43 @@ class Space(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
         It is empty if a row can have them; dimensions that are left out are open, not defaults.
         """
-        left = {name: {value} for name, value in row.items()}
-        narrowed, open_ = [*row], self._any
-        while narrowed:
-            for given, other, kept, sentence in self._implied[narrowed.pop()]:
+        first, *others = row.items()
+        left, changed = {**self._alone[first]}, list[str]()
+        for item in others:
+            for name, its in self._alone[item].items():
+                if name not in left or not left[name] <= its:
+                    left[name] = left.get(name, its) & its
+                    changed.append(name)
+        if all(left.values()):
+            return self._narrow(left, changed)
+        return self._narrow({name: {value} for name, value in row.items()}, [*row])
+
+    def _narrow(self, left: dict[str, set[str]], changed: list[str]) -> str:
+        """Take from `left` what the constraints forbid, since these dimensions of it have changed.
+
+        Return the sentence of the one that leaves a dimension nothing, if any.
+        """
+        while changed:
+            for given, other, kept, sentence in self._implied[changed.pop()]:
                 for name, its in given.items():
-                    if not left.get(name, open_[name]) <= its:
+                    if name not in left or not left[name] <= its:
                         break
                 else:
-                    before = left.get(other, open_[other])
+                    before = left.get(other, self._any[other])
                     if not before <= kept:
                         left[other] = before & kept
-                        narrowed.append(other)
+                        changed.append(other)
                         if not left[other]:
                             return sentence
         return ""
+
+    @cached_property
+    def _alone(self) -> dict[tuple[str, str], dict[str, set[str]]]:
+        """What each single value leaves to the dimensions that the constraints narrow then."""
+        alone = {(name, word): {name: {word}} for name, its in self.values.items() for word in its}
+        for (name, _), left in alone.items():
+            self._narrow(left, [name])
+        return alone
 
     @cached_property
     def _any(self) -> dict[str, set[str]]:

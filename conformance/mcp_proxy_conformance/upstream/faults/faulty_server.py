@@ -99,8 +99,11 @@ def _places(call: Call) -> tuple[str, ...]:
     return ("any", call.method, *later)
 
 
-def _answers(script: ServerScript, names: Iterable[str]) -> Script:
-    """Return the right answers of a server that lists tools of these names."""
+def _answers(script: ServerScript, names: Iterable[str], mark: str = "") -> Script:
+    """Return the right answers of a server that lists tools of these names.
+
+    Its cursors begin with `mark`: those of an attempt that fails mean nothing in one that is well.
+    """
     dialect, tools = script.dialect, [UpstreamTool(name=name) for name in names]
     tools[:1] = [replace(tool, description=dialect.description) for tool in tools[:1]]
     if script.odd_schemas:
@@ -111,7 +114,7 @@ def _answers(script: ServerScript, names: Iterable[str]) -> Script:
         for each in script.script
     )
     return Script(
-        ServerState(script.server_id, tools, script.page_size, script.cursors),
+        ServerState(script.server_id, tools, script.page_size, script.cursors, mark),
         "handshake" if dialect.only else "both",
         list_changed=dialect.before == "changed",
         logging=logs or dialect.before == "log",
@@ -145,8 +148,8 @@ class FaultyServer:
         self._large: tuple[object, ScriptedReply] = (None, ScriptedReply())
         self._awaiting: set[Answered] = set()
         self._well = self._failing = _answers(script, script.tools)
-        if script.gone:
-            self._failing = _answers(script, (*script.gone, *script.tools))
+        if script.gone or script.page_size:
+            self._failing = _answers(script, (*script.gone, *script.tools), "1")
 
     @property
     def whole(self) -> do.Whole | None:

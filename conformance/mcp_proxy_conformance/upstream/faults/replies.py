@@ -15,7 +15,6 @@ from mcp_proxy_conformance.upstream.dialect import (
     Dialect,
     Headers,
     Right,
-    Worn,
     worn,
 )
 from mcp_proxy_conformance.upstream.faults import behaviour as do
@@ -72,7 +71,7 @@ ALREADY = Answered()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptedReply(Worn):
+class ScriptedReply:
     """The bytes sent in answer to one request, and the connection's end.
 
     `crumb` is sent repeatedly by a drip; `closes`: the port stops listening before it is sent;
@@ -80,6 +79,8 @@ class ScriptedReply(Worn):
     """
 
     pieces: tuple[bytes, ...] = ()
+    pause_s: float = 0.0
+    wait_s: float = 0.0
     end: End = "keep"
     crumb: bytes = b" "
     closes: bool = False
@@ -101,7 +102,7 @@ def well(
     made, status = worn(right, dialect, before), right.answer.status
     return ScriptedReply(
         pieces=made.pieces, pause_s=made.pause_s, wait_s=made.wait_s,
-        end=made.end, status=status, awaits=made.awaits,
+        end=made.end, status=status,
         answered=Answered(made.awaits) if made.awaits else ALREADY,
     )  # fmt: skip
 
