@@ -14,6 +14,7 @@ import pytest
 from mcp_proxy_conformance.catalogue.own_case import OwnCase, parameter
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.resilience.busy import Starts
 from mcp_proxy_conformance.resilience.judged import Says, judged, to_compare, without_malformed
 from mcp_proxy_conformance.resilience.load_case import SCENARIO, STDIO, LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loader import FIRST_S
@@ -54,6 +55,8 @@ from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
 LOADS = World(servers=(), id="loads")
 SLOWER = 3.0
 """The factor of timeouts in second loads: what a busy machine has made late does not fail again."""
+BUSY_S = 0.25
+"""Seconds for the start of a program by which a machine is too busy; beside a run it takes 0.1."""
 
 
 class LoadBench:
@@ -154,6 +157,7 @@ class DrivenLoader(Subject):
         self._is_partial = False
         self._loads: Loads | None = None
         self._again: Loads | None = None
+        self._starts = Starts()
 
     @property
     def loads(self) -> Loads:
@@ -202,6 +206,7 @@ class DrivenLoader(Subject):
                 self._at_once = MOST_AT_ONCE
         finally:
             loader.stop(1.0)
+        self._starts.measure()
         self._begin()
         return Probed()
 
@@ -227,7 +232,8 @@ class DrivenLoader(Subject):
         """Call a check; if failures are to be confirmed, confirm one with second loads.
 
         A hang was tried twice, and is not confirmed here. What fails in loads whose time a busy
-        machine may have used up, and not in slower ones, is right.
+        machine may have used up, and not in slower ones, is right; what fails in those too is open
+        if it was too busy even for them.
         """
         ending = attempt(partial(check, bench))
         if ending.verdict != "fail" or not self._confirm:
@@ -238,10 +244,20 @@ class DrivenLoader(Subject):
         self._confirm_ahead()
         second = attempt(partial(check, LoadBench(self._second_loads, self.target)))
         case = self._by_place.get(place.name)
-        loads = [self.loads.of(each) for each in self._loads_of(case)] if case is not None else []
-        if second.verdict == "pass" and any(map(ran_out, loads)):
+        forms = self._loads_of(case) if case is not None else []
+        loads = [self.loads.of(each) for each in forms]
+        if second.verdict == "pass" and (any(map(ran_out, loads)) or self._busy(loads)):
             return second
+        if second.verdict == "fail" and self._busy([self._second_loads.of(each) for each in forms]):
+            return attempt(_too_busy)
         return confirmed(ending, second, "the loader")
+
+    def _busy(self, loads: Sequence[Load]) -> bool:
+        """Whether programs hardly started while one of these loads was made."""
+        return any(
+            self._starts.longest(load.ended - load.seconds, load.ended) > BUSY_S * load.slower
+            for load in loads
+        )
 
     def _confirm_ahead(self) -> None:
         """Begin second loads of each planned case that has ended and fails; they run side by side.
@@ -307,6 +323,7 @@ class DrivenLoader(Subject):
 
         Then remove the scratch folder.
         """
+        self._starts.close()
         for loads in (self._loads, self._again):
             if loads is not None:
                 loads.close()
@@ -323,6 +340,13 @@ def _scenarios_of(target: LoaderTarget) -> dict[str, tuple[Scenario, LoadCase]]:
     if target.examples:
         known += generated(target.examples, target.seed, target.capabilities, target.space)
     return {each.id: (each, load_case(each, reads)) for each in known}
+
+
+def _too_busy() -> None:
+    raise Inconclusive(
+        "this machine is too busy to tell a fault from a late answer: a program takes more than "
+        f"{BUSY_S * SLOWER:g} s to start; run fewer programs beside the suite"
+    )
 
 
 def _concluded(bench: LoadBench, case: LoadCase) -> None:

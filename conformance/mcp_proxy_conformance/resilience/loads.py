@@ -71,7 +71,8 @@ class Load:
     servers, whose scripts continue, and `attempts_again` are its attempts. `untried`: why the load
     was not even begun, because the loader would not answer it; empty if it was. `ended` is a
     monotonic time; `left` is what still runs after the end of the loader, if that was looked at;
-    `compared` keeps how it was judged; `when` is which load of its case it is, in words.
+    `compared` keeps how it was judged; `when` is which load of its case it is, in words; `slower`
+    is the factor of what its servers wait.
     """
 
     case: LoadCase
@@ -86,6 +87,7 @@ class Load:
     left: tuple[str, ...] = ()
     compared: list[Comparison] = field(default_factory=list)
     when: str = ""
+    slower: float = 1.0
 
     @property
     def second(self) -> Load | None:
@@ -95,6 +97,11 @@ class Load:
         case = msgspec.structs.replace(self.case, then=self.case.again or {})
         return replace(self, case=case, loaded=self.again, attempts=self.attempts_again,
                        again=None, when=" in the second load")  # fmt: skip
+
+    @property
+    def seconds(self) -> float:
+        """How long it took, with the second load."""
+        return self.loaded.seconds + (self.again.seconds if self.again is not None else 0.0)
 
     @property
     def is_answered(self) -> bool:
@@ -406,6 +413,7 @@ def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Loa
         again=again,
         attempts_again=later,
         left=left,
+        slower=slower,
     )
 
 
