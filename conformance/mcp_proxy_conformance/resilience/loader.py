@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -55,7 +56,7 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
 _ANSWER = msgspec.json.Decoder(_Answer)  # built at import: two threads must not build it at once
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
+@dataclass(frozen=True, kw_only=True)
 class Loaded:
     """One load: the answer, the line that it was read from, and its duration in seconds.
 
@@ -83,7 +84,11 @@ class Loaded:
 
     def outcome(self, server_id: str) -> ServerOutcome | None:
         """Return the first outcome of that server; None if it has none."""
-        return next((each for each in self.answer.outcomes if each.server_id == server_id), None)
+        return self._outcomes.get(server_id)
+
+    @cached_property
+    def _outcomes(self) -> dict[str, ServerOutcome]:
+        return {each.server_id: each for each in reversed(self.answer.outcomes)}
 
 
 class Loader(Protocol):

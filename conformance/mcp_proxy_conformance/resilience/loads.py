@@ -329,7 +329,7 @@ BOTH_CONTROLS = LoadCase(
 CONTROL_LOADS = (WELL, BOTH_CONTROLS)
 _SILENCE, _WELL = Behaviour(do="silence"), Behaviour(do="healthy")
 _SILENT_LIST = Behaviour(do="silence", on="tools/list")
-_PROGRAM = LoadServer(server_id="oak", tools=("a_tool",), transport="stdio", timeout_s=1.0)
+_PROGRAM = LoadServer(server_id="oak", tools=("a_tool",), transport="stdio", timeout_s=2.0)
 STARTED = LoadCase(
     id="started", area="time", title="The loader ends after a load of programs.", source=(),
     clauses=(), then={}, ends=True,

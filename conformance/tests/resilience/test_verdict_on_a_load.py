@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from mcp_proxy_conformance.resilience.driven_loader import says
+from mcp_proxy_conformance.resilience.busy import Starts
+from mcp_proxy_conformance.resilience.driven_loader import BUSY_S, SLOWER, says
 from mcp_proxy_conformance.resilience.judged import judged
 from mcp_proxy_conformance.resilience.load_case import load_cases
 from mcp_proxy_conformance.resilience.loader import Loader
@@ -265,6 +266,28 @@ def test_the_second_load_is_judged_as_the_first_one(
     again.close()
     target.close()
     assert clause in {clause for finding in findings for clause in finding.clauses}
+
+
+@pytest.mark.parametrize(
+    ("start_s", "verdict"), [(0.01, "fail"), (1.1 * SLOWER * BUSY_S, "inconclusive")]
+)
+def test_no_failure_counts_on_a_machine_that_hardly_starts_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start_s: float, verdict: str
+) -> None:
+    """A failure that comes twice is open if programs started too slowly the second time."""
+
+    def fail(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+        for own in answer["outcomes"]:
+            own.update(FAILED if own["server_id"] == "alpha" else {})
+        return answer
+
+    monkeypatch.setattr(Starts, "longest", lambda *_: start_s)
+    target = embedded_target(ChangedLoad(id="fails", text="It fails servers.", edit=fail))
+    selection = Selection(checks=("outcome-alone",))
+
+    results = tried(trial(target, selection, profile="resilience", confirm=True), tmp_path).every
+
+    assert [each["verdict"] for each in results] == [verdict]
 
 
 @pytest.mark.proof
