@@ -12,6 +12,7 @@ from mcp_proxy_conformance.resilience.walk import (
     AVAILABLE,
     TRANSIENT,
     Reads,
+    hangs_up,
     has_tie,
     is_timeout_signature,
     signal_of,
@@ -84,7 +85,7 @@ def clauses_of(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]
         return _by_notification(behaviour)
     if behaviour.do in UNANSWERED or behaviour.by in ("silence", "drip"):
         return Clauses("T1.timeout", "T1.retried")
-    if behaviour.do in CUTS:
+    if behaviour.do in CUTS or hangs_up(behaviour):
         return Clauses("T2.cut", "T2.retried")
     if behaviour.do in ("refused", "refused_at_first", "refuses"):
         return Clauses("P2.refused")

@@ -431,8 +431,9 @@ def fair_numbers(outcome: ServerOutcome, attempts: int) -> tuple[int, ...]:
 def _tools(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says) -> None:
     """Add to `compared` whether a failed server has no tools, and an available one exactly its own.
 
-    The error of an available one must be empty. Tools of a server that failed or had to, listed for
-    it or for another one, break S2.no-tools too. Declared prefixes of names are no difference.
+    Those of an available one are a list, if only an empty one, and its error must be empty. Tools
+    of a server that failed or had to, listed for it or for another one, break S2.no-tools too.
+    Declared prefixes of names are no difference.
     """
     name, tools, when = outcome.server_id, _listed(outcome.tools), load.when
     then = load.case.then
@@ -446,6 +447,8 @@ def _tools(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says)
                                *(["S2.no-tools"] if server.tools else [])])  # fmt: skip
         return
     _no_error(compared, f"error of {name}, which is available{when}", outcome)
+    if outcome.tools is None:
+        compared.one_of(f"tools of {name}{when}", None, ([],), breaks=["O3.own-tools"])
     if (listed := expected.tools) is None or "available" not in expected.status:
         return
     failed = [tool for other in load.case.given.servers if other is not server

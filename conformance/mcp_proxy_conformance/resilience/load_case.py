@@ -58,7 +58,9 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "guarded": ("authorization",),
     "result": ("result",),
 }
-MAY_HAVE: dict[str, tuple[str, ...]] = {"status": ("body", "headers", "by"), "stream": ("after",)}
+MAY_HAVE: dict[str, tuple[str, ...]] = {
+    "status": ("body", "headers", "by"), "stream": ("after",), "cut_json": ("where",),
+}  # fmt: skip
 HEALABLE: frozenset[str] = frozenset({*ExchangeWord.__args__, "backlog", "refused"})  # type: ignore[attr-defined]
 """Behaviours that can clear while a loader keeps the connection that it was handed."""
 
@@ -79,7 +81,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     body: str | None = None
     headers: dict[str, str] | None = None
     to: str | None = None
-    where: Literal["before", "inside"] | None = None
+    where: Literal["before", "inside", "end"] | None = None
     by: Literal["fin", "rst", "silence", "drip", "end"] | None = None
     message: str | None = None
     result: Any = None

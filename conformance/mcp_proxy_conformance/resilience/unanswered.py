@@ -37,13 +37,13 @@ def kind_of(behaviour: Behaviour) -> Kind:
     return behaviour.do, behaviour.on, behaviour.where, behaviour.by, behaviour.code
 
 
-def reached(server: LoadServer, most: int) -> list[Behaviour]:
+def reached(server: LoadServer, most: int, first: int = 1) -> list[Behaviour]:
     """Return the behaviours of attempts that a loader may make, up to one that must be the last.
 
-    `most` bounds the attempts.
+    `most` bounds the attempts, of which the script has the `first` one in this place.
     """
     met: list[Behaviour] = []
-    for number in range(1, most + 1):
+    for number in range(first, first + most):
         met.append(server.behaviour(number))
         if not signal_of(met[-1], server.timeout_s).classes & TRANSIENT:
             break

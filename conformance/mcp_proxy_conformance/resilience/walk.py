@@ -164,7 +164,7 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
 
     A failure that the source does not name may have any class of failure.
     """
-    match behaviour.do:
+    match "close" if hangs_up(behaviour) else behaviour.do:
         case "healthy" | "stream" | "set_cookie" | "session" | "guarded":
             return Signal(classes=AVAILABLE)
         case "slow" if (behaviour.seconds or 0) < timeout_s:
@@ -172,8 +172,8 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
         case "slow" | "silence" | "chatter" | "reset" | "close" | "cut_json":
             return Signal(classes=TRANSIENT, retried=True)
         case "cut_sse":
-            is_inside = behaviour.where == "inside"
-            return Signal(classes=TRANSIENT, retried=is_inside, counted=is_inside)
+            begun = behaviour.where != "before"
+            return Signal(classes=TRANSIENT, retried=begun, counted=begun)
         case "status":
             by_code = _by_code(
                 behaviour.code or 0, behaviour.body or "", behaviour.on, tuple(signatures)
@@ -195,6 +195,11 @@ def _signal(behaviour: Behaviour, timeout_s: float, signatures: Sequence[str]) -
             return Signal(classes=FAILED, counted=False)
         case _:
             return Signal(classes=FAILED)
+
+
+def hangs_up(behaviour: Behaviour) -> bool:
+    """Whether a program ends that has answered initialize, and so closes its connection."""
+    return behaviour.do == "exits" and behaviour.on == "tools/list"
 
 
 @cache

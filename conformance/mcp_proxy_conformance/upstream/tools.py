@@ -41,11 +41,8 @@ def _encoded(description: str) -> bytes:
 
 
 Cursors = Literal["plain", "odd", "gaps"]
-"""How the pages of a list are made: `odd` cursors have signs or are empty, `gaps` are pages without
-tools."""
+"""How the pages of a list are made: `odd` cursors have signs, `gaps` are pages without tools."""
 ODD_CURSORS = ('%%2F+ä/\\"=%d', '{"at": %d}', "1%d", " 0%d ")
-MANY = 2
-"""Pages beyond which the last odd cursor is empty, so that another one comes before."""
 
 
 def render_pages(
@@ -60,10 +57,8 @@ def render_pages(
     if cursors == "gaps":
         parts = [part for each in parts for part in (each, [])][:-1]
     signs = ODD_CURSORS if cursors == "odd" else ("from-%d",)
-    names: list[str | None] = [None]
-    names += [mark + signs[n % len(signs)] % ((n + 1) * size) for n in range(len(parts) - 1)]
-    if cursors == "odd" and len(names) > MANY:
-        names[-1] = ""
+    later = (mark + signs[n % len(signs)] % ((n + 1) * size) for n in range(len(parts) - 1))
+    names = [None, *later]
     pages: dict[str | None, bytes] = {}
     for name, part, following in zip(names, parts, [*names[1:], None], strict=True):
         body = b'"tools":[' + b",".join(tool.render() for tool in part) + b"]"

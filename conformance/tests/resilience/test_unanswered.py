@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from mcp_proxy_conformance.resilience import loads as loads_module
 from mcp_proxy_conformance.resilience.driven_loader import LoadBench
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
-from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
+from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, load_cases
+from mcp_proxy_conformance.resilience.loader import Loaded, Loader
 from mcp_proxy_conformance.resilience.loader_target import loader_target
 from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, WELL, Loads
 from mcp_proxy_conformance.targets.target import AdapterError
@@ -54,6 +55,41 @@ class Stopped:
             return answer
 
         return load
+
+
+class Hasty(Loader):
+    """A loader that loads nothing, and notes how long it may take."""
+
+    def __init__(self) -> None:
+        """Note nothing yet."""
+        self.deadlines: list[float] = []
+
+    def load(self, servers: Any, *, deadline_s: float, **_: Any) -> Loaded:
+        """Note the seconds that it has; answer that there is nothing."""
+        del servers
+        self.deadlines.append(deadline_s)
+        return Loaded()
+
+    def leave(self) -> bool:
+        """Return True: nothing runs."""
+        return True
+
+    def stop(self, patience_s: float = 0.0) -> None:
+        """Do nothing: nothing runs."""
+
+
+def test_a_load_has_time_for_what_its_servers_do_in_the_second_one(tmp_path: Path) -> None:
+    """A server that falls silent after a first load is waited for as one that always is."""
+    loader, silent = Hasty(), Behaviour(do="silence")
+    for script in ((Behaviour(do="healthy"), silent), (silent,)):
+        servers = tuple(replace(each, script=script) for each in LOST.given.servers)
+        case = replace(LOST, given=replace(LOST.given, servers=servers))
+        loads = Loads(lambda _: loader, tmp_path)
+        loads.anew(case)
+        loads.close()
+
+    assert len(loader.deadlines) == 4
+    assert len({*loader.deadlines}) == 1
 
 
 def always(_outcome: Json) -> bool:

@@ -225,6 +225,7 @@ FAILED = {"status": "permanent", "tools": [], "error": "No.", "attempts": 1}
         (1, FAILED, "O3.loaded"),
         (2, {"tools": []}, "O3.loaded"),
         (2, {"tools": ["add", "gone"]}, "O3.own-tools"),
+        (1, {"tools": None}, "O3.own-tools"),
         (2, {"error": "No."}, "O4.none"),
         (2, {"attempts": 2}, "O6.claimed"),
         (2, {"status": "well"}, "O2.word"),

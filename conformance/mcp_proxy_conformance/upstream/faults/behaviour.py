@@ -105,15 +105,22 @@ class Exits(ScriptedBehaviour, frozen=True, tag="exits"):
 
 
 class CutJson(ScriptedBehaviour, frozen=True, tag="cut_json"):
-    """Half of a JSON body whose length was announced, or that continues in blanks."""
+    """Half of a JSON body whose length was announced, or that continues in blanks.
 
+    At the `end`: all of it in chunks, but not the one that ends them.
+    """
+
+    where: Literal["inside", "end"] = "inside"
     by: By = "fin"
 
 
 class CutSse(ScriptedBehaviour, frozen=True, tag="cut_sse"):
-    """A chunked event stream that breaks off before its first event, or inside it."""
+    """A chunked event stream that breaks off before its first event, inside it, or at its end.
 
-    where: Literal["before", "inside"] = "inside"
+    The end is that of its last line: the blank line that would complete the event is missing.
+    """
+
+    where: Literal["before", "inside", "end"] = "inside"
     by: By = "fin"
 
 

@@ -141,18 +141,10 @@ def reply(
             return ScriptedReply(end="keep" if goes_on else _ENDS[type(played)])
         case do.Chatter():
             return _chatter(right)
-        case do.CutJson(by=by):
-            half, blanks = (len(right.body) + 1) // 2, b" " * (_BLANKS if by == "drip" else 0)
-            begun = render_response(200, right.body + blanks, JSON)[: -half - len(blanks)]
-            data = right.body[:-half] if right.is_line else begun
-            return ScriptedReply(pieces=(data,), end=by, status=200)
-        case do.CutSse(where=where, by=by):
-            event = b"event: message\ndata: " + right.body[: len(right.body) // 2]
-            piece = event if by == "end" else b"%x\r\n%b\r\n" % (len(event), event)
-            part, crumb = (piece, _BLANK) if where == "inside" else (b"", _COMMENT)
-            last = ("Connection", "close") if by == "end" else ("Transfer-Encoding", "chunked")
-            data = render_head(200, (*_STREAM, last)) + part
-            return ScriptedReply(pieces=(data,), end=by, crumb=crumb, status=200)
+        case do.CutJson():
+            return _cut_json(right, played)
+        case do.CutSse():
+            return _cut_stream(right, played)
         case do.Html() | do.BrokenJson() | do.Empty():
             wrong, headers = _WRONG[type(played)]
             return _wrong(right, wrong, headers)
@@ -163,6 +155,29 @@ def reply(
             return _with_header(right, dialect, name, form.format(token))
         case _:
             return well(right, dialect)
+
+
+def _cut_json(right: Right, played: do.CutJson) -> ScriptedReply:
+    """Return a part of the right answer as JSON, or all but the end of its chunks."""
+    if played.where == "end":
+        head = render_head(200, (*JSON, ("Transfer-Encoding", "chunked")))
+        data = head + b"%x\r\n%b\r\n" % (len(right.body), right.body)
+        return ScriptedReply(pieces=(data,), end=played.by, status=200)
+    half, blanks = (len(right.body) + 1) // 2, b" " * (_BLANKS if played.by == "drip" else 0)
+    begun = render_response(200, right.body + blanks, JSON)[: -half - len(blanks)]
+    data = right.body[:-half] if right.is_line else begun
+    return ScriptedReply(pieces=(data,), end=played.by, status=200)
+
+
+def _cut_stream(right: Right, played: do.CutSse) -> ScriptedReply:
+    """Return the head of a stream, and its first event without its end, or nothing of it."""
+    whole, half = right.body + b"\n", right.body[: len(right.body) // 2]
+    event = b"event: message\ndata: " + (whole if played.where == "end" else half)
+    piece = event if played.by == "end" else b"%x\r\n%b\r\n" % (len(event), event)
+    part, crumb = (b"", _COMMENT) if played.where == "before" else (piece, _BLANK)
+    last = ("Connection", "close") if played.by == "end" else ("Transfer-Encoding", "chunked")
+    data = render_head(200, (*_STREAM, last)) + part
+    return ScriptedReply(pieces=(data,), end=played.by, crumb=crumb, status=200)
 
 
 def _chatter(right: Right) -> ScriptedReply:
