@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -57,6 +57,8 @@ SLOWER = 3.0
 """The factor of timeouts in second loads: what a busy machine has made late does not fail again."""
 BUSY_S = 0.25
 """Seconds for the start of a program by which a machine is too busy; beside a run it takes 0.1."""
+TRIES = 3
+"""How often a second load is made while the machine is too busy."""
 
 
 class LoadBench:
@@ -232,8 +234,8 @@ class DrivenLoader(Subject):
         """Call a check; if failures are to be confirmed, confirm one with second loads.
 
         A hang was tried twice, and is not confirmed here. What fails in loads whose time a busy
-        machine may have used up, and not in slower ones, is right; what fails in those too is open
-        if it was too busy even for them.
+        machine may have used up, and not in slower ones, is right; while it is too busy even for
+        these they are made again, and what fails is open in the end.
         """
         ending = attempt(partial(check, bench))
         if ending.verdict != "fail" or not self._confirm:
@@ -242,17 +244,23 @@ class DrivenLoader(Subject):
             return ending  # a load that hung was tried twice
         self.loads.settle()
         self._confirm_ahead()
-        second = attempt(partial(check, LoadBench(self._second_loads, self.target)))
         case = self._by_place.get(place.name)
         forms = self._loads_of(case) if case is not None else []
+        for _ in range(TRIES):
+            second = attempt(partial(check, LoadBench(self._second_loads, self.target)))
+            made = filter(self._second_loads.has_ended, forms)
+            if second.verdict != "fail" or not self._busy(map(self._second_loads.of, made)):
+                break
+            self._second_loads.settle()
+            self._second_loads.forget(forms)
+        else:
+            return attempt(_too_busy)
         loads = [self.loads.of(each) for each in forms]
         if second.verdict == "pass" and (any(map(ran_out, loads)) or self._busy(loads)):
             return second
-        if second.verdict == "fail" and self._busy([self._second_loads.of(each) for each in forms]):
-            return attempt(_too_busy)
         return confirmed(ending, second, "the loader")
 
-    def _busy(self, loads: Sequence[Load]) -> bool:
+    def _busy(self, loads: Iterable[Load]) -> bool:
         """Whether programs hardly started while one of these loads was made."""
         return any(
             self._starts.longest(load.ended - load.seconds, load.ended) > BUSY_S * load.slower

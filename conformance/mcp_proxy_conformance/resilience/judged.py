@@ -408,7 +408,7 @@ def _claims(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says
     attempts = load.attempts.get(outcome.server_id)
     if attempts is not None and says.claims and "O6.claimed" in load.case.clauses:
         compared.one_of(f"attempts reported for {outcome.server_id}{load.when}", outcome.attempts,
-                        fair_numbers(outcome, attempts), breaks=["O6.claimed"])  # fmt: skip
+                        _fair_numbers(load, outcome, attempts), breaks=["O6.claimed"])  # fmt: skip
 
 
 def _requests(compared: Comparison, load: Load, server: LoadServer) -> None:
@@ -420,12 +420,17 @@ def _requests(compared: Comparison, load: Load, server: LoadServer) -> None:
                        allowed=f"at most {most}", breaks=["O5.requests"])  # fmt: skip
 
 
-def fair_numbers(outcome: ServerOutcome, attempts: int) -> tuple[int, ...]:
+def _fair_numbers(load: Load, outcome: ServerOutcome, attempts: int) -> tuple[int, ...]:
     """Return the numbers that a loader may report for a server that counted `attempts`.
 
-    That number; also 1 for an available server, as the attempt of its success.
+    That number; also 1 for an available server, as the attempt of its success. More for a program:
+    one that is ended before it has spoken is not counted.
     """
-    return (attempts, 1) if outcome.status == "available" and attempts > 1 else (attempts,)
+    given = load.case.given
+    runs = any(s.server_id == outcome.server_id and s.transport == "stdio" for s in given.servers)
+    more = range(attempts + 1, given.max_attempts + 1) if runs else ()
+    healed = outcome.status == "available" and attempts > 1
+    return (attempts, *([1] if healed else []), *more)
 
 
 def _tools(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says) -> None:

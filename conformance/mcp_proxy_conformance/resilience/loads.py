@@ -188,6 +188,12 @@ class Loads:
         """
         return self._crew.submit(self._once, case).result()
 
+    def forget(self, cases: Sequence[LoadCase]) -> None:
+        """Forget the loads of these cases, so that they are made anew when they are needed."""
+        with self._lock:
+            for case in cases:
+                self._done.pop(case.id, None)
+
     def settle(self, until: float | None = None) -> None:
         """Wait until no load is in progress, at most until that monotonic time."""
         wait(self._done.values(), None if until is None else max(0.0, until - time.monotonic()))

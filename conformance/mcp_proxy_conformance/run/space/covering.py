@@ -33,11 +33,10 @@ def covering(space: Space, seeds: Sequence[Row]) -> list[dict[str, str]]:
         played = space.reduced(needs)
         seen = {pair for row in rows for pair in space.pairs_of(space.cut(row, needs))}
         missing: Missing = defaultdict(set)
-        for one, two in (
-            pair for pair, why in played.pairs.items() if not why and pair not in seen
-        ):
-            missing[one].add(two)
-            missing[two].add(one)
+        for (one, two), why in played.pairs.items():
+            if not why and (one, two) not in seen:
+                missing[one].add(two)
+                missing[two].add(one)
         for item in [*missing]:
             while others := missing[item]:
                 pair = dict((item, min(others)))
