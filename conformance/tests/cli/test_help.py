@@ -220,7 +220,7 @@ def test_the_version_is_that_of_the_suite_of_python_and_of_each_profile() -> Non
             "run reference --check test_no_more_locked_tools_come_back_than_the_limit_or_ten",
             "discovery",
         ),
-        ("run loader --only O1", "resilience"),
+        ("run loader --only I6", "resilience"),
         ("run relay --only RLY.up.arguments.text", "fidelity"),
     ],
 )

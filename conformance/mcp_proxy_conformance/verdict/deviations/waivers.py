@@ -39,6 +39,11 @@ class Waiver(msgspec.Struct, frozen=True, kw_only=True):
         """The entry's place, as FILE:LINE."""
         return f"{self.file}:{self.line}"
 
+    @property
+    def is_link(self) -> bool:
+        """Whether the issue is a link to the web."""
+        return self.issue.startswith(("https://", "http://"))
+
     def in_words(self) -> str:
         """Return the waiver as `FILE:LINE: reason (issue, until date)`."""
         return f"{self.place}: {self.reason} ({self.issue}, until {self.expires})"
