@@ -194,7 +194,7 @@ def test_warnings_of_bare_ids_break_only_the_clause_on_their_lines(tmp_path: Pat
     changed_trial = trial(
         embedded_target(bare, patience=0.5),
         profile="resilience",
-        selection=Selection(clauses=frozenset(cited)),
+        selection=Selection(checks=cases_of("warning", "none")),
     )
 
     clauses = tried(changed_trial, tmp_path).clauses
@@ -208,9 +208,8 @@ def test_a_loader_that_warns_of_nobody_settles_nothing(tmp_path: Path) -> None:
         id="silent", text="It never warns.", edit=lambda answer, _: answer | {"warnings": {}}
     )
 
-    changed_trial = trial(
-        embedded_target(silent), Selection(clauses=frozenset({"W1.lines"})), profile="resilience"
-    )
+    checks = cases_of("warning")
+    changed_trial = trial(embedded_target(silent), Selection(checks=checks), profile="resilience")
 
     assert tried(changed_trial, tmp_path).clauses["W1.lines"] == "inconclusive"
 
