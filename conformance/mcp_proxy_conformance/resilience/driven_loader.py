@@ -208,7 +208,8 @@ class DrivenLoader(Subject):
                 self._at_once = MOST_AT_ONCE
         finally:
             loader.stop(1.0)
-        self._starts.measure()
+        if self._confirm:
+            self._starts.measure()
         self._begin()
         return Probed()
 
@@ -301,10 +302,10 @@ class DrivenLoader(Subject):
     def _second_loads(self) -> Loads:
         """The pool of second loads, which confirm failures; created at first use."""
         if self._again is None:
-            folder = self._scratch / "again"
             self._again = Loads(
-                self.target.loader, folder, learns=False, at_once=self._at_once, slower=SLOWER
-            )
+                self.target.loader, self._scratch / "again",
+                learns=False, at_once=self._at_once, slower=SLOWER,
+            )  # fmt: skip
         return self._again
 
     def rests(self, place: Place, ending: Ending, cited: Collection[str]) -> Rests:

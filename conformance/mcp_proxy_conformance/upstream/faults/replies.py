@@ -157,11 +157,14 @@ def reply(
             return well(right, dialect)
 
 
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
 def _cut_json(right: Right, played: do.CutJson) -> ScriptedReply:
     """Return a part of the right answer as JSON, or all but the end of its chunks."""
     if played.where == "end":
-        head = render_head(200, (*JSON, ("Transfer-Encoding", "chunked")))
-        data = head + b"%x\r\n%b\r\n" % (len(right.body), right.body)
+        data = render_head(200, (*JSON, ("Transfer-Encoding", "chunked"))) + _chunk(right.body)
         return ScriptedReply(pieces=(data,), end=played.by, status=200)
     half, blanks = (len(right.body) + 1) // 2, b" " * (_BLANKS if played.by == "drip" else 0)
     begun = render_response(200, right.body + blanks, JSON)[: -half - len(blanks)]
@@ -173,7 +176,7 @@ def _cut_stream(right: Right, played: do.CutSse) -> ScriptedReply:
     """Return the head of a stream, and its first event without its end, or nothing of it."""
     whole, half = right.body + b"\n", right.body[: len(right.body) // 2]
     event = b"event: message\ndata: " + (whole if played.where == "end" else half)
-    piece = event if played.by == "end" else b"%x\r\n%b\r\n" % (len(event), event)
+    piece = event if played.by == "end" else _chunk(event)
     part, crumb = (b"", _COMMENT) if played.where == "before" else (piece, _BLANK)
     last = ("Connection", "close") if played.by == "end" else ("Transfer-Encoding", "chunked")
     data = render_head(200, (*_STREAM, last)) + part
@@ -200,9 +203,11 @@ def stream(kind: str) -> ScriptedReply:
 
 def _open_stream(event: bytes, end: End) -> ScriptedReply:
     """Return an open stream; a drip repeats its event."""
-    chunk = b"%x\r\n%b\r\n" % (len(event), event)
-    head = render_head(200, (*_STREAM, ("Transfer-Encoding", "chunked")))
-    return ScriptedReply(pieces=(head + chunk,), end=end, crumb=chunk, status=200)
+    chunk = _chunk(event)
+    return ScriptedReply(
+        pieces=(render_head(200, (*_STREAM, ("Transfer-Encoding", "chunked"))) + chunk,),
+        end=end, crumb=chunk, status=200,
+    )  # fmt: skip
 
 
 def _wrong(right: Right, body: bytes, headers: Headers = ()) -> ScriptedReply:
