@@ -1,4 +1,4 @@
-"""A pytest plugin of resilience's tests: the event loop of loaders in this process."""
+"""A pytest plugin of resilience's tests: loaders in this process, and a part of the scenarios."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from mcp_proxy_conformance.resilience import driven_loader
 from mcp_proxy_conformance.resilience.embedded import LoaderHost
+from mcp_proxy_conformance.resilience.scenarios import played
+
+FEW = 6
 
 
 @pytest.fixture(scope="module")
@@ -15,3 +19,9 @@ def host() -> Iterator[LoaderHost]:
     made = LoaderHost()
     yield made
     made.close()
+
+
+@pytest.fixture
+def few_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give loaders the first scenarios only, for a test that asks about the cases besides."""
+    monkeypatch.setattr(driven_loader, "played", lambda *words: played(*words)[:FEW])

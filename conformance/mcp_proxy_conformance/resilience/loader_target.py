@@ -59,7 +59,7 @@ def overtaken(case: LoadCase, signatures: tuple[str, ...]) -> str:
 
     The case then expects what this loader need not do. "" for a case about declared signatures.
     """
-    if any("T4.declared" in clause for clause in case.clauses):
+    if not signatures or any("T4.declared" in clause for clause in case.clauses):
         return ""
     most, reads = case.given.max_attempts, Reads(signatures=signatures)
     return next(

@@ -122,6 +122,7 @@ def fits(rows: Sequence[Row]) -> bool:
     return len(rows) <= len(NAMES) and waiting <= MOST_WAITING
 
 
+@cache
 def load_case(scenario: Scenario, reads: Reads) -> LoadCase:
     """Return the load of a scenario's rows, with what is allowed to a loader with these `reads`.
 

@@ -13,6 +13,10 @@ from mcp_proxy_conformance.wire.jsonrpc import dumps
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}}
+"""The schema of a tool that takes any arguments."""
+_ANYTHING = dumps(ANYTHING)  # a thousand tools of a server have it
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamTool:
@@ -20,18 +24,17 @@ class UpstreamTool:
 
     name: str
     description: str = ""
-    input_schema: Mapping[str, Any] = field(
-        default_factory=lambda: {"type": "object", "properties": {}}
-    )
+    input_schema: Mapping[str, Any] = field(default_factory=lambda: ANYTHING)
     annotations: Mapping[str, Any] | None = None
 
     def render(self) -> bytes:
         """Return the tool's entry in `tools/list` as encoded JSON."""
-        more: dict[str, Any] = {"inputSchema": self.input_schema}
-        if self.annotations is not None:
-            more["annotations"] = self.annotations
-        begins = b'{"name":%b,"description":%b,' % (dumps(self.name), _encoded(self.description))
-        return begins + dumps(more)[1:]
+        begins = b'{"name":%b,"description":%b' % (dumps(self.name), _encoded(self.description))
+        notes = b"" if self.annotations is None else b',"annotations":' + dumps(self.annotations)
+        return begins + b',"inputSchema":' + self._schema() + notes + b"}"
+
+    def _schema(self) -> bytes:
+        return _ANYTHING if self.input_schema is ANYTHING else dumps(self.input_schema)
 
 
 @lru_cache(64)

@@ -93,6 +93,7 @@ def test_nothing_is_said_to_hold_of_what_no_server_did(
     assert sorted(clauses.intersection(verdicts.clauses_passed)) == []
 
 
+@pytest.mark.usefixtures("few_scenarios")
 @pytest.mark.parametrize("word", sorted({word for row in CLAUSES for word in row.capability}))
 def test_what_a_loader_does_not_declare_does_not_apply(word: str, tmp_path: Path) -> None:
     """If a loader does not declare a capability, each clause that needs it is not applicable."""

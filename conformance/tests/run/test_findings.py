@@ -167,6 +167,7 @@ LOADS = [
 
 @pytest.mark.proof(parts=4)
 @pytest.mark.parametrize(("name", "most"), LOADS)
+@pytest.mark.usefixtures("few_scenarios")
 def test_a_loader_that_is_wrong_on_one_signal_fails_its_clauses(
     name: str, most: set[str], tmp_path: Path
 ) -> None:
@@ -189,6 +190,7 @@ def test_a_loader_that_is_wrong_on_one_signal_fails_its_clauses(
 
 
 @pytest.mark.proof
+@pytest.mark.usefixtures("few_scenarios")
 def test_too_few_attempts_are_not_too_many(tmp_path: Path) -> None:
     """A loader that never tries again fails T3.retried, but not O5.bounded."""
     never = ChangedLoad(

@@ -155,8 +155,8 @@ def test_a_check_whose_kills_others_share_is_spare() -> None:
     assert (less["alone"], less["spare"]) == ([], [])
 
 
-@pytest.mark.timeout(400)
 @needs.resilience
+@pytest.mark.usefixtures("few_scenarios")
 def test_a_mutant_is_killed_by_a_finding_on_the_clause_that_it_is_for(tmp_path: Path) -> None:
     """A mutant that is convicted of another clause only is killed for another reason.
 

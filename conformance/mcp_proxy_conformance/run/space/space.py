@@ -235,6 +235,9 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     id: str
     rows: tuple[dict[str, str], ...]
 
+    def __hash__(self) -> int:
+        return hash(self.id)
+
 
 def read_scenarios(path: Path, space: Space) -> tuple[Scenario, ...]:
     """Return the committed scenarios; BadSpace if one has values that the space lacks."""
