@@ -57,6 +57,8 @@ SLOWER = 3.0
 """The factor of timeouts in second loads: what a busy machine has made late does not fail again."""
 BUSY_S = 0.25
 """Seconds for the start of a program by which a machine is too busy; beside a run it takes 0.1."""
+BROKEN = (AdapterError, OSError)
+"""Errors of a load, which the check of that load tells; they say nothing of others."""
 TRIES = 3
 """How often a second load is made while the machine is too busy."""
 
@@ -235,8 +237,7 @@ class DrivenLoader(Subject):
         """Call a check; if failures are to be confirmed, confirm one with second loads.
 
         A hang was tried twice, and is not confirmed here. What fails in loads whose time a busy
-        machine may have used up, and not in slower ones, is right; while it is too busy even for
-        these they are made again, and what fails is open in the end.
+        machine may have used up, and not in slower ones, is right.
         """
         ending = attempt(partial(check, bench))
         if ending.verdict != "fail" or not self._confirm:
@@ -247,19 +248,27 @@ class DrivenLoader(Subject):
         self._confirm_ahead()
         case = self._by_place.get(place.name)
         forms = self._loads_of(case) if case is not None else []
-        for _ in range(TRIES):
-            second = attempt(partial(check, LoadBench(self._second_loads, self.target)))
-            made = filter(self._second_loads.has_ended, forms)
-            if second.verdict != "fail" or not self._busy(map(self._second_loads.of, made)):
-                break
-            self._second_loads.settle()
-            self._second_loads.forget(forms)
-        else:
+        if (second := self._seconded(check, forms)) is None:
             return attempt(_too_busy)
         loads = [self.loads.of(each) for each in forms]
         if second.verdict == "pass" and (any(map(ran_out, loads)) or self._busy(loads)):
             return second
         return confirmed(ending, second, "the loader")
+
+    def _seconded(self, check: Check, forms: Sequence[LoadCase]) -> Ending | None:
+        """Call a check with second loads of these cases; None if it fails on too busy a machine.
+
+        On that they are made again, a few times.
+        """
+        bench = LoadBench(self._second_loads, self.target)
+        for _ in range(TRIES):
+            second = attempt(partial(check, bench))
+            made = filter(self._second_loads.has_ended, forms)
+            if second.verdict != "fail" or not self._busy(map(self._second_loads.of, made)):
+                return second
+            self._second_loads.settle()
+            self._second_loads.forget(forms)
+        return None
 
     def _busy(self, loads: Iterable[Load]) -> bool:
         """Whether programs hardly started while one of these loads was made."""
@@ -271,21 +280,25 @@ class DrivenLoader(Subject):
     def _confirm_ahead(self) -> None:
         """Begin second loads of each planned case that has ended and fails; they run side by side.
 
-        Cases that have ended are not looked at again.
+        So do those with which they will be compared. Cases that have ended are not looked at again.
         """
         bench = LoadBench(self.loads, self.target)
+        again = LoadBench(self._second_loads, self.target)
         ended = {
             case.id: several
             for case in self._cases
             if all(map(self.loads.has_ended, several := self._loads_of(case)))
         }
         for several in ended.values():
-            with suppress(AdapterError):  # the check tells it
+            with suppress(*BROKEN):
                 for case in several:
                     bench.ahead(self.loads.of(case))
         for case in self._cases:
             if case.id in ended and attempt(partial(_concluded, bench, case)).verdict == "fail":
                 self._second_loads.plan(ended[case.id])
+                with suppress(*BROKEN):
+                    for load in map(self.loads.of, ended[case.id]):
+                        again.ahead(load)
         self._cases = [case for case in self._cases if case.id not in ended]
 
     def _loads_of(self, case: LoadCase) -> list[LoadCase]:

@@ -290,9 +290,8 @@ def to_compare(load: Load, says: Says) -> Iterator[LoadCase]:
     for server in case.given.servers if "I1.isolated" in case.clauses else ():
         outcome = load.loaded.outcome(server.server_id)
         due = allowed(case.then[server.server_id], classifies=says.classifies)
-        is_wrong = status_of(outcome, classifies=says.classifies) not in due
-        other = _case_for("I1.isolated", case, server)
-        if outcome is not None and is_wrong and other is not None:
+        is_wrong = outcome is not None and status_of(outcome, classifies=says.classifies) not in due
+        if is_wrong and (other := _case_for("I1.isolated", case, server)) is not None:
             yield other
 
 
@@ -427,7 +426,7 @@ def _fair_numbers(load: Load, outcome: ServerOutcome, attempts: int) -> tuple[in
     one that is ended before it has spoken is not counted.
     """
     given = load.case.given
-    runs = any(s.server_id == outcome.server_id and s.transport == "stdio" for s in given.servers)
+    runs = given.server(outcome.server_id).transport == "stdio"
     more = range(attempts + 1, given.max_attempts + 1) if runs else ()
     healed = outcome.status == "available" and attempts > 1
     return (attempts, *([1] if healed else []), *more)
@@ -443,7 +442,7 @@ def _tools(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says)
     name, tools, when = outcome.server_id, _listed(outcome.tools), load.when
     then = load.case.then
     expected = then[name]
-    server = next(each for each in load.case.given.servers if each.server_id == name)
+    server = load.case.given.server(name)
     if status_of(outcome, classifies=says.classifies) != "available":
         own = [tool for tool in tools if are_tools_of(name, [tool], server.tools, says.prefix)]
         compared.one_of(f"tools of {name}{when}", tools, ([],),
@@ -671,7 +670,7 @@ def _again(
     """
     second = load.again.outcome(name) if load.again is not None else None
     status = _shown_status(second, says)
-    if any(is_unasked(load, s) for s in load.case.given.servers if s.server_id == name):
+    if is_unasked(load, load.case.given.server(name)):
         return  # its failure was not met
     if not load.case.heals and not _went_as_expected(load, name):
         return  # its script is at another step than the case assumes
@@ -695,7 +694,7 @@ def _is_well_at_first(load: Load, name: str, load_of: LoadOf, says: Says) -> boo
 
 def _at_first(case: LoadCase, name: str) -> LoadCase:
     """Return a first load of a server as it is once it has recovered, alone."""
-    server = next(each for each in case.given.servers if each.server_id == name)
+    server = case.given.server(name)
     return _case_to_compare(
         case,
         f"without a first load of {name}",

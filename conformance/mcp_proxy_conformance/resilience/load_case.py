@@ -81,7 +81,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     body: str | None = None
     headers: dict[str, str] | None = None
     to: str | None = None
-    where: Literal["before", "inside", "end"] | None = None
+    where: Literal["before", "inside", "end", "short"] | None = None
     by: Literal["fin", "rst", "silence", "drip", "end"] | None = None
     message: str | None = None
     result: Any = None
@@ -114,7 +114,9 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """One server of a load; times are in seconds.
 
     `script` has its behaviour in each attempt; the last one repeats. `gone` are tools that it lists
-    first, in attempts that fail alone; `header` has its `authorization`.
+    first: in attempts that fail alone or, if it never fails, until it is healed. `header` has its
+    `authorization`. `odd_connection`: whether the loader is given its connection in rare JSON, with
+    members in the reverse order, and 1 for 1.0.
     """
 
     server_id: str
@@ -138,6 +140,7 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     query: str | None = None
     userinfo: str | None = None
     headers: dict[str, str] = {}
+    odd_connection: bool = False
 
     def behaviour(self, attempt: int) -> Behaviour:
         """Return the server's behaviour in an attempt, from 1 on; the script's last one repeats."""
@@ -150,6 +153,11 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return () if set(words) == {"healthy"} else words
 
     @property
+    def listed(self) -> tuple[str, ...]:
+        """The tools that it lists in an attempt that is well: without those that are gone then."""
+        return self.tools if self.signal else (*self.gone, *self.tools)
+
+    @property
     def heals(self) -> bool:
         """Whether the first attempt's behaviour is `healthy`, or can become so at the same URL."""
         return self.script[0].do in HEALABLE
@@ -157,11 +165,8 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 def healed(server: LoadServer) -> LoadServer:
     """Return the server with a healthy script if `server.heals`, else the same server."""
-    return (
-        msgspec.structs.replace(server, script=(Behaviour(do="healthy"),))
-        if server.heals
-        else server
-    )
+    well = (Behaviour(do="healthy"),)
+    return msgspec.structs.replace(server, script=well, gone=()) if server.heals else server
 
 
 class GivenLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -176,6 +181,10 @@ class GivenLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     controls: bool = True
     base_backoff_s: float = BASE_BACKOFF_S
     secrets: tuple[str, ...] = ()
+
+    def server(self, server_id: str) -> LoadServer:
+        """Return the server with that id; StopIteration if it is a control server, or unknown."""
+        return next(each for each in self.servers if each.server_id == server_id)
 
 
 class AttemptBounds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

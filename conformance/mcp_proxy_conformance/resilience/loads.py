@@ -554,7 +554,7 @@ def scripted(server: LoadServer) -> dict[str, Any]:
 def handed(connection: dict[str, Any], server: LoadServer) -> dict[str, Any]:
     """Return the connection that the loader is given, with the case's user and headers.
 
-    A command is split into program and arguments.
+    A command is split into program and arguments; an odd connection is in the JSON that is rare.
     """
     handed = dict(connection)
     if isinstance(handed.get("command"), list):
@@ -563,4 +563,8 @@ def handed(connection: dict[str, Any], server: LoadServer) -> dict[str, Any]:
         handed["headers"] = {**handed.get("headers", {}), **server.headers}
     if handed.get("url") and server.userinfo:
         handed["url"] = handed["url"].replace("//", f"//{server.userinfo}@", 1)
-    return handed
+    if not server.odd_connection:
+        return handed
+    seconds = handed["timeout_s"]
+    handed["timeout_s"] = int(seconds) if seconds.is_integer() else seconds
+    return {name: handed[name] for name in reversed(handed)}

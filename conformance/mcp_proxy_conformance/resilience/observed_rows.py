@@ -84,8 +84,8 @@ class ObservedRows:
         try:
             load = self.loads.of(case)
             compared = judged(load, self.loads.of, self.says)
-        except (Inconclusive, NotApplicable, AdapterError) as error:
-            why = str(error)
+        except (Inconclusive, NotApplicable, AdapterError, OSError) as error:
+            why = str(error) or type(error).__name__
         for row, name in zip(own.rows, NAMES, strict=False):
             symptoms = frozenset(
                 symptom_of(finding)

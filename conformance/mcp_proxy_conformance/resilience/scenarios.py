@@ -56,6 +56,10 @@ PLACES: dict[str, Request] = {
 }  # fmt: skip
 LONGEST_NAME, THOUSAND = 128, 1000
 HEALTHY, NOWHERE = Behaviour(do="healthy"), Behaviour(do="malformed", connection={})
+HEALS = (Behaviour(do="close"), HEALTHY)
+"""The script of servers whose second attempt shows that attempts at another are not theirs."""
+SECRET = re.compile(r"tok-\w{8,}")
+"""What is secret of a server's credentials."""
 CROWDED = 100
 """Characters in the ids of the many servers of a crowd, so that a load is larger than 64 kB."""
 OF_ANY = (
@@ -157,6 +161,7 @@ def load_case(scenario: Scenario, reads: Reads) -> LoadCase:
         given=GivenLoad(
             max_attempts=most,
             base_backoff_s=_makes("pause", common)["seconds"],
+            secrets=_secrets(servers),
             servers=tuple(servers),
             controls=False,
         ),
@@ -217,7 +222,7 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
     given = whole["credentials"] != "none"
     own: dict[str, Any] = _makes("credentials", whole) | _makes("address", whole)
     if twin == "url" and not given:
-        own["authorization"] = "Bearer first"
+        own["authorization"] = "Bearer tok-Vd5NqT8xHw2"
     dialect = msgspec.convert({each: whole[each] for each in table()}, Dialect)
     yield LoadServer(
         server_id=server_id,
@@ -232,6 +237,7 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
         cursors=listing.get("cursors", "plain"),
         program=_makes("program", whole).get("program", "quiet"),
         guarded=given,
+        odd_connection=whole["connection"] == "odd",
         **own,
     )
     match twin:
@@ -245,13 +251,19 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
             yield LoadServer(server_id=server_id.replace("-", ""), tools=(f"{name}2_tool",))
         case "command":
             yield LoadServer(server_id=f"{server_id}-twin", tools=(f"{name}_twin",),
-                             transport="stdio", program="particular")  # fmt: skip
+                             transport="stdio", program="particular", script=HEALS)  # fmt: skip
         case "origin":
             yield LoadServer(server_id=f"{server_id}-twin", tools=(f"{name}_twin",),
-                             dialect=dialect, same_origin_as=server_id)  # fmt: skip
+                             dialect=dialect, same_origin_as=server_id, script=HEALS)  # fmt: skip
         case "url":
             yield LoadServer(server_id=f"{server_id}-twin", tools=(f"{name}_twin",),
-                             same_url_as=server_id, authorization="Bearer second")  # fmt: skip
+                             same_url_as=server_id, authorization="Bearer tok-Gm3RyK7cLz9",
+                             script=HEALS)  # fmt: skip
+
+
+def _secrets(servers: Sequence[LoadServer]) -> tuple[str, ...]:
+    given = str([(server.authorization, server.script) for server in servers])
+    return tuple(sorted({*SECRET.findall(given)}))
 
 
 def _timed(step: Behaviour, timeout_s: float) -> Behaviour:

@@ -114,7 +114,7 @@ def walk(
         behaviour.do == "redirect" and behaviour.to not in (HEALTHY_PATH, MISSING_PATH, ITSELF)
         for behaviour in server.script
     )
-    tools = server.tools if any(status == "available" for status, _ in ends) else ()
+    tools = server.listed if any(status == "available" for status, _ in ends) else ()
     return Allowed(
         ends=ends,
         counted=all(signal.counted for signal in signals),

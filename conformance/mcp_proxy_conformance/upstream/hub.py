@@ -110,4 +110,7 @@ class Upstreams:
         if self._loop is None:
             work.close()
             raise RuntimeError("Upstreams was not started")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
+        except TimeoutError:
+            raise TimeoutError(f"{work} of the suite took over {PATIENCE:g} s") from None

@@ -20,6 +20,9 @@ from mcp_proxy_conformance.run.space.space import (
 Missing = defaultdict[tuple[str, str], set[tuple[str, str]]]
 """The values that each (dimension, value) is in no row with."""
 
+SEVERAL = 5
+"""A row that does not fit with so many of its like hardly fits."""
+
 
 def covering(space: Space, seeds: Sequence[Row]) -> list[dict[str, str]]:
     """Return rows without defaults that have every admissible pair, the seeds first.
@@ -74,10 +77,11 @@ def packed(
 ) -> list[Scenario]:
     """Return scenarios of these rows: those of one have equal common values, and fit together.
 
-    They are in such an order that the first ones have the most pairs.
+    Rows that hardly fit with their like are packed first, so that few scenarios have such. They are
+    in such an order that the first ones have the most pairs.
     """
     groups: list[list[Row]] = []
-    for row in rows:
+    for row in sorted(rows, key=lambda each: fits([each] * SEVERAL)):
         for group in groups:
             if space.common(group[0]) == space.common(row) and fits([*group, row]):
                 group.append(row)

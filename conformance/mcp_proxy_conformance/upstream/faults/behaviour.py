@@ -107,10 +107,11 @@ class Exits(ScriptedBehaviour, frozen=True, tag="exits"):
 class CutJson(ScriptedBehaviour, frozen=True, tag="cut_json"):
     """Half of a JSON body whose length was announced, or that continues in blanks.
 
-    At the `end`: all of it in chunks, but not the one that ends them.
+    At the `end`: all of it in chunks, but not the one that ends them. `short`: all of it, but one
+    byte less than was announced.
     """
 
-    where: Literal["inside", "end"] = "inside"
+    where: Literal["inside", "end", "short"] = "inside"
     by: By = "fin"
 
 

@@ -150,6 +150,7 @@ class FaultyServer:
         self._well = self._failing = _answers(script, script.tools)
         if script.gone or script.page_size:
             self._failing = _answers(script, (*script.gone, *script.tools), "1")
+        self._loses = bool(script.gone) and all(isinstance(s, do.Healthy) for s in script.script)
 
     @property
     def whole(self) -> do.Whole | None:
@@ -283,7 +284,7 @@ class FaultyServer:
         unless the dialect has none.
         """
         is_well = isinstance(self.script.of(attempt), do.Healthy)
-        answers = self._well if is_well else self._failing
+        answers = self._well if is_well and (self._heals or not self._loses) else self._failing
         answer = answers.answer(request.body, request.header("mcp-protocol-version"))
         dialect = self.script.dialect
         right = Right(

@@ -162,9 +162,12 @@ def _chunk(data: bytes) -> bytes:
 
 
 def _cut_json(right: Right, played: do.CutJson) -> ScriptedReply:
-    """Return a part of the right answer as JSON, or all but the end of its chunks."""
+    """Return a part of the right answer as JSON, or all of it but not of the body it is in."""
     if played.where == "end":
         data = render_head(200, (*JSON, ("Transfer-Encoding", "chunked"))) + _chunk(right.body)
+        return ScriptedReply(pieces=(data,), end=played.by, status=200)
+    if played.where == "short":
+        data = render_response(200, right.body + b"\n", JSON)[:-1]
         return ScriptedReply(pieces=(data,), end=played.by, status=200)
     half, blanks = (len(right.body) + 1) // 2, b" " * (_BLANKS if played.by == "drip" else 0)
     begun = render_response(200, right.body + blanks, JSON)[: -half - len(blanks)]

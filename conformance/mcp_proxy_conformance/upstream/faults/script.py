@@ -30,7 +30,8 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     Attributes:
         server_id: Its id, any text.
         tools: The names of the tools that it lists when it is healthy.
-        gone: Those that it lists before them in an attempt that is not healthy.
+        gone: Those that it lists before them in an attempt that is not healthy or, if all are,
+            until it is healed.
         page_size: Tools on one page of its listing; None is all on one.
         timeout_s: The timeout in seconds that the loader is given for it.
         script: One behaviour for each attempt; the last one repeats.
