@@ -66,7 +66,7 @@ REMOVED: dict[str, tuple[Callable[[Script], Script], frozenset[str]]] = {
         healthy("malformed", "stdio_missing", "unresolvable"), ids("P4.malformed", "P1"),
     ),
     "tools": (
-        lambda script: script | {"tools": []},
+        lambda script: script | {"tools": [], "gone": []},
         ids("O3.own-tools", "O3.loaded~pages"),
     ),
 }  # fmt: skip
