@@ -384,7 +384,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     except OSError as error:
         run.close()
         place = run.request.out / "report.json"
-        raise pytest.UsageError(f"{place} cannot be written: {error.strerror or error!r}") from None
+        raise pytest.UsageError(f"{place} cannot be written: {error.strerror or repr(error)}") from None
     if report is None:
         return
     session.config.stash[REPORT] = report

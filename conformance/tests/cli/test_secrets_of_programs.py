@@ -72,7 +72,7 @@ def test_secrets_of_a_loader_are_written_nowhere(how: str, comes_to: int, tmp_pa
     None is printed or in a file. The report has redactions.
     """
     words = shlex.join([sys.executable, ECHOING, how, *HANDED])
-    wanted = ("--examples", "5", "--out", "out")
+    wanted = ("--check", "test_load_case", "--out", "out")
 
     code, leaks = ran(tmp_path, "loader", "--command", words, *wanted)
 

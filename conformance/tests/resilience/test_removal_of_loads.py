@@ -73,6 +73,7 @@ REMOVED: dict[str, tuple[Callable[[Script], Script], frozenset[str]]] = {
 """The replacement of a server's behaviour, and the clauses that are left without an observation."""
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     "subject",
     [pytest.param(s, marks=() if s == "tools" else pytest.mark.proof(parts=10)) for s in REMOVED],

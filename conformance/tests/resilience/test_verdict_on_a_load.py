@@ -97,6 +97,7 @@ class Lapse:
         return answer | {"outcomes": answer["outcomes"][:-1]} if self.loads == 1 else answer
 
 
+@pytest.mark.usefixtures("few_scenarios")
 @pytest.mark.proof(parts=4)
 @pytest.mark.parametrize(("confirm", "verdict"), [(True, "inconclusive"), (False, "fail")])
 def test_a_lapse_that_does_not_come_again_is_no_failure(
@@ -111,6 +112,7 @@ def test_a_lapse_that_does_not_come_again_is_no_failure(
     assert verdict in verdicts(tmp_path, once, "O1.one-each", confirm=confirm)
 
 
+@pytest.mark.usefixtures("few_scenarios")
 @pytest.mark.proof(parts=4)
 @pytest.mark.parametrize(("confirm", "verdict"), [(True, "fail"), (False, "fail")])
 def test_a_lasting_failure_counts(tmp_path: Path, verdict: str, *, confirm: bool) -> None:

@@ -167,6 +167,7 @@ LOADS = [
 
 @pytest.mark.proof(parts=4)
 @pytest.mark.parametrize(("name", "most"), LOADS)
+@pytest.mark.timeout(400)
 @pytest.mark.usefixtures("few_scenarios")
 def test_a_loader_that_is_wrong_on_one_signal_fails_its_clauses(
     name: str, most: set[str], tmp_path: Path
