@@ -383,8 +383,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         report = session.config.stash[ROLE].end()
     except OSError as error:
         run.close()
-        place = run.request.out / "report.json"
-        raise pytest.UsageError(f"{place} cannot be written: {error.strerror or repr(error)}") from None
+        place, why = run.request.out / "report.json", error.strerror or repr(error)
+        raise pytest.UsageError(f"{place} cannot be written: {why}") from None
     if report is None:
         return
     session.config.stash[REPORT] = report

@@ -199,6 +199,7 @@ def test_the_order_of_capabilities_is_no_contradiction(tmp_path: Path) -> None:
 
 
 @pytest.mark.proof
+@pytest.mark.usefixtures("few_scenarios")
 def test_a_loader_that_knows_load_only_is_conformant(tmp_path: Path) -> None:
     """A loader without hello passes `resilience-basic`, exit 0, and is never given a command.
 
