@@ -236,8 +236,8 @@ class DrivenLoader(Subject):
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
         """Call a check; if failures are to be confirmed, confirm one with second loads.
 
-        A hang was tried twice, and is not confirmed here. What fails in loads whose time a busy
-        machine may have used up, and not in slower ones, is right.
+        A hang was tried twice, and is not confirmed here. Of what fails in loads whose time a busy
+        machine may have used up, only what fails in slower ones too is wrong.
         """
         ending = attempt(partial(check, bench))
         if ending.verdict != "fail" or not self._confirm:
@@ -251,7 +251,8 @@ class DrivenLoader(Subject):
         if (second := self._seconded(check, forms)) is None:
             return attempt(_too_busy)
         loads = [self.loads.of(each) for each in forms]
-        if second.verdict == "pass" and (any(map(ran_out, loads)) or self._busy(loads)):
+        hurried = any(map(ran_out, loads)) or self._busy(loads)
+        if hurried and second.verdict in ("pass", "fail") and second.broken <= ending.broken:
             return second
         return confirmed(ending, second, "the loader")
 

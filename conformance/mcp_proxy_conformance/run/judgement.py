@@ -104,9 +104,18 @@ class Ending:
             return of_sides(("==", self.error.observed, {}), cited, self.exchanges)
         return of_sides(self.sides, cited, self.exchanges)
 
-    def in_words(self) -> str:
-        """Return the first line on the ending's findings; the reason if there is none."""
-        return next(iter(sentences(self.findings(()))), self.reason)
+    def in_words(self, clauses: Collection[str] = ()) -> str:
+        """Return the first line on the ending's findings; the reason if there is none.
+
+        Findings on these clauses come first.
+        """
+        findings = sorted(self.findings(()), key=lambda each: not {*clauses} & {*each.clauses})
+        return next(iter(sentences(findings)), self.reason)
+
+    @property
+    def broken(self) -> frozenset[str]:
+        """The clauses that its findings name."""
+        return frozenset(clause for finding in self.findings(()) for clause in finding.clauses)
 
 
 def attempt(check: Callable[[], Any], latest: Latest = tuple) -> Ending:
@@ -281,17 +290,18 @@ def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> En
         )
     if second.verdict == "fail" and _is_plain(ending) and _is_plain(second):
         return ending
-    again = {clause for finding in second.findings(()) for clause in finding.clauses}
-    first = {clause for finding in ending.findings(()) for clause in finding.clauses}
     kept = [
         msgspec.structs.replace(finding, clauses=common)
         for finding in ending.findings(())
-        if (common := tuple(clause for clause in finding.clauses if clause in again))
+        if (common := tuple(clause for clause in finding.clauses if clause in second.broken))
     ]
-    reason = f"{subject} does not agree with itself; seen only once: {ending.in_words()}"
+    once = ending.broken ^ second.broken
+    seen = ending if once & ending.broken else second
+    reason = f"{subject} does not agree with itself; seen only once: {seen.in_words(once)}"
     own = ending.comparison or Comparison()
-    steady = {clause: n for clause, n in own.observed.items() if clause not in first | again}
-    unsettled = Open(clauses=tuple(sorted(first ^ again)), reason=reason, cause="disagrees")
+    broken = ending.broken | second.broken
+    steady = {clause: n for clause, n in own.observed.items() if clause not in broken}
+    unsettled = Open(clauses=tuple(sorted(once)), reason=reason, cause="disagrees")
     comparison = replace(
         own,
         findings=kept,

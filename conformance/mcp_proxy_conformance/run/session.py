@@ -23,7 +23,7 @@ from mcp_proxy_conformance.run.judgement import Ending, reason_of
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.subject import Probed, Subject
 from mcp_proxy_conformance.targets.waits import End, Probe, during
-from mcp_proxy_conformance.verdict.comparison import plain
+from mcp_proxy_conformance.verdict.comparison import Open, plain
 from mcp_proxy_conformance.verdict.deviations.waivers import waived
 from mcp_proxy_conformance.verdict.outcome import INCOMPLETE, Outcome
 from mcp_proxy_conformance.verdict.record import RunRecord, RunState, TargetFacts
@@ -53,12 +53,12 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shown:
-    """What an ending shows of clauses of one level; `open` are those of all levels."""
+    """What an ending shows of clauses of one level; `open` has those of all levels, and why."""
 
     level: Level
     findings: tuple[Finding, ...]
     broken: tuple[str, ...]
-    open: frozenset[str]
+    open: Mapping[str, Open]
     observed: tuple[str, ...]
 
 
@@ -233,7 +233,9 @@ class RunSession:
                 return replace(conclusion, verdict="fail", clauses=shown.broken,
                                findings=shown.findings)  # fmt: skip
             case _, True, _, _:
-                return _unsettled(conclusion, ending, open_)
+                why = shown.open[open_[0]]
+                return replace(_unsettled(conclusion, ending, open_),
+                               reason=why.reason, cause=why.cause, needs=why.needs)  # fmt: skip
             case _, _, True, True:
                 return replace(conclusion, verdict="pass", clauses=shown.observed)
             case _, _, True, False:
@@ -261,9 +263,8 @@ class RunSession:
         )
         broken = tuple(dict.fromkeys(clause for each in within for clause in each.clauses))
         compared = ending.comparison
-        left = frozenset(
-            clause for entry in (compared.open if compared else ()) for clause in entry.clauses
-        )
+        entries = compared.open if compared else ()
+        left = {clause: entry for entry in reversed(entries) for clause in entry.clauses}
         held = set(compared.observed) if compared is not None else set[str]()
         if ending.verdict == "pass" and compared is None:
             held = {*cited_clauses}
