@@ -334,6 +334,12 @@ class DrivenLoader(Subject):
                   for line in happened(self.loads.of(form), findings)]  # fmt: skip
         return Rests(ending=ending, lines=tuple(lines))
 
+    def finish(self) -> None:
+        """End all loads: the report rests on those that were made, also if the run is stopped."""
+        for loads in (self._loads, self._again):
+            if loads is not None:
+                loads.close()
+
     def coverage(self) -> Coverage | None:
         """Return what the scenarios of this run looked at; None without scenarios."""
         if not self._scenarios:
@@ -347,9 +353,7 @@ class DrivenLoader(Subject):
         Then remove the scratch folder.
         """
         self._starts.close()
-        for loads in (self._loads, self._again):
-            if loads is not None:
-                loads.close()
+        self.finish()
         self.target.close()
         for log in sorted(self._scratch.rglob("loader.log")):
             keep_log(log, self._out / LOGS / log.parent.relative_to(self._scratch))

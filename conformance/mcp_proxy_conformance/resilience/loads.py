@@ -53,6 +53,7 @@ GONE_S = 1.0
 """Seconds in which the connection of an ended program may close."""
 GROWS = 4.0
 """The most by which a pause may grow over the one before."""
+OVER = "the run is over; no other load is made"
 ENDS = ("fin", "rst", "end")
 """Ends of an answer after which there is nothing to wait for."""
 PLAYED = (
@@ -156,8 +157,10 @@ class Loads:
         """Begin the loads of these cases in the background, unless begun before.
 
         They begin in the given order or, with `slowest_first`, by how long a correct loader
-        waits.
+        waits; none begins after `close`.
         """
+        if self._closed.is_set():
+            return
         with self._lock:
             new = {case.id: case for case in cases if case.id not in self._done}
             order = sorted(new.values(), key=_waits, reverse=True)
@@ -167,10 +170,11 @@ class Loads:
     def of(self, case: LoadCase) -> Load:
         """Return the load of a case, begun now if need be; wait for its end.
 
-        Raises AdapterError if the program broke.
+        Raises AdapterError if the program broke, or the run was over before that end.
         """
-        if case.id not in self._done:
-            self.plan([case])
+        self.plan([case])
+        if self._closed.is_set() and not self.has_ended(case):
+            raise AdapterError(OVER)
         while not (load := self._done[case.id]).done():
             others = sum(not future.done() for future in self._done.values()) - 1
             with during(LoadEnd(case=case.id, others=others)):
@@ -178,8 +182,9 @@ class Loads:
         return load.result()
 
     def has_ended(self, case: LoadCase) -> bool:
-        """Whether the load of this case was begun and is over."""
-        return case.id in self._done and self._done[case.id].done()
+        """Whether the load of this case was begun and has ended by itself."""
+        load = self._done.get(case.id)
+        return load is not None and load.done() and not load.cancelled()
 
     def anew(self, case: LoadCase) -> Load:
         """Load a case once more, whatever is known of its servers; wait, and return that load.
@@ -201,7 +206,7 @@ class Loads:
     def close(self) -> None:
         """End every loader, drop loads that have not begun, and wait for the others to end.
 
-        No load can be made after that.
+        No load can be made after that; those that have ended are kept.
         """
         self._closed.set()
         self._crew.shutdown(wait=False, cancel_futures=True)
@@ -282,7 +287,7 @@ class Loads:
         Raises _GivenUp if `_give_up` ended it, AdapterError if it broke or the run is over.
         """
         if self._closed.is_set():
-            raise AdapterError("the run is over; no other load is made")
+            raise AdapterError(OVER)
         loader = self._take()
         try:
             with self._lock:
@@ -295,6 +300,8 @@ class Loads:
         else:
             if loader in self._given_up and not load.is_answered:
                 raise _GivenUp
+            if self._closed.is_set() and not load.is_answered:
+                raise AdapterError(OVER)
             return load
         finally:
             self._given_up.discard(loader)
