@@ -240,10 +240,8 @@ class DrivenLoader(Subject):
         machine may have used up, only what fails in slower ones too is wrong.
         """
         ending = attempt(partial(check, bench))
-        if ending.verdict != "fail" or not self._confirm:
+        if not (self._confirm and _is_to_confirm(ending)):
             return ending
-        if {finding.clauses for finding in ending.findings(())} == {("I4.bounded",)}:
-            return ending  # a load that hung was tried twice
         self.loads.settle()
         self._confirm_ahead()
         case = self._by_place.get(place.name)
@@ -295,7 +293,7 @@ class DrivenLoader(Subject):
                 for case in several:
                     bench.ahead(self.loads.of(case))
         for case in self._cases:
-            if case.id in ended and attempt(partial(_concluded, bench, case)).verdict == "fail":
+            if case.id in ended and _is_to_confirm(attempt(partial(_concluded, bench, case))):
                 self._second_loads.plan(ended[case.id])
                 with suppress(*BROKEN):
                     for load in map(self.loads.of, ended[case.id]):
@@ -374,6 +372,11 @@ def _too_busy() -> None:
         "this machine is too busy to tell a fault from a late answer: a program takes more than "
         f"{BUSY_S * SLOWER:g} s to start; run fewer programs beside the suite"
     )
+
+
+def _is_to_confirm(ending: Ending) -> bool:
+    """Whether it is a failure of loads that were answered: one that hung was tried twice."""
+    return ending.verdict == "fail" and ending.broken != {"I4.bounded"}
 
 
 def _concluded(bench: LoadBench, case: LoadCase) -> None:

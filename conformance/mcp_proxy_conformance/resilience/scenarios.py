@@ -206,13 +206,12 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
     server_id = words.get(name) or f"{name}{identity['with']}-{scenario}"
     script = tuple(_undeclared(step, reads) for step in script_of(row))
     listing, timeout, twin = _makes("listing", whole), _makes("timeout", whole), whole["twin"]
-    if timeout.get("always") or any(map(is_waited_for, script)):
-        timeout_s = timeout["seconds"]
-    elif whole["pace"] == "slow":
-        timeout_s = SLOW_S
-    else:
-        is_large = listing.get("large") or whole["size"] in ("1.1MB", "8MB")
-        timeout_s = LONG_S if is_large else USUAL_S
+    is_large = listing.get("large") or whole["size"] in ("1.1MB", "8MB")
+    usual_s = LONG_S if is_large else USUAL_S
+    if whole["pace"] == "slow":
+        usual_s = SLOW_S
+    is_own = timeout.get("always") or any(map(is_waited_for, script))
+    timeout_s = timeout["seconds"] if is_own else usual_s
     letters = re.sub("[^A-Za-z0-9]", "", server_id)
     tools = tuple(
         tool
@@ -254,7 +253,8 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
                              transport="stdio", program="particular", script=HEALS)  # fmt: skip
         case "origin":
             yield LoadServer(server_id=f"{server_id}-twin", tools=(f"{name}_twin",),
-                             dialect=dialect, same_origin_as=server_id, script=HEALS)  # fmt: skip
+                             dialect=dialect, same_origin_as=server_id, script=HEALS,
+                             timeout_s=usual_s)  # fmt: skip
         case "url":
             yield LoadServer(server_id=f"{server_id}-twin", tools=(f"{name}_twin",),
                              same_url_as=server_id, authorization="Bearer tok-Gm3RyK7cLz9",
