@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import product
 from typing import Literal
 
 from mcp_proxy_conformance.resilience.load_case import LATER_PAGE, Behaviour, LoadServer
 from mcp_proxy_conformance.resilience.walk import (
     AVAILABLE,
     TRANSIENT,
+    WORDS,
+    Allowed,
     Reads,
     hangs_up,
     has_tie,
@@ -225,7 +228,21 @@ def blamed(
     connection is malformed. Otherwise an end is blamed on stopping too early, on a wrong status, or
     on going on after an attempt that had to be the last.
     """
+    return _blamed(walk(server, most, reads=reads), server, most, (status, attempts), reads)
+
+
+def breakable(server: LoadServer, most: int, reads: Reads) -> set[str]:
+    """Return the clauses that a load of this server may break, by any status and any attempts."""
     allowed = walk(server, most, reads=reads)
+    ends = product((*WORDS, "failed"), range(most + 2))
+    blames = (_blamed(allowed, server, most, end, reads) for end in ends)
+    return {clause for several in blames for blame in several for clause in blame.clauses}
+
+
+def _blamed(
+    allowed: Allowed, server: LoadServer, most: int, end: tuple[object, int | None], reads: Reads
+) -> tuple[Blame, ...]:
+    status, attempts = end
     if attempts is None or not allowed.counted or server.script[0].do == "malformed":
         script = server.script[-1:] if server.script[-1].do == "refuses" else server.script[:most]
         clauses = [_of_status(behaviour, server.timeout_s, reads, status)

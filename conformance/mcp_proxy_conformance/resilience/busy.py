@@ -17,6 +17,7 @@ class Starts:
     def __init__(self) -> None:
         """Measure nothing yet."""
         self._took: list[tuple[float, float]] = []
+        self._since = 0.0
         self._closed = threading.Event()
 
     def measure(self) -> None:
@@ -24,8 +25,12 @@ class Starts:
         threading.Thread(target=self._measure, name="starts", daemon=True).start()
 
     def longest(self, since: float, until: float) -> float:
-        """Return the most seconds of one that was under way between two monotonic times, or 0."""
-        within = (end - at for at, end in self._took if end >= since and at <= until)
+        """Return the most seconds of one that was under way between two monotonic times, or 0.
+
+        One that has not ended counts as long as it has taken.
+        """
+        lately = [(self._since, time.monotonic())] if self._since else []
+        within = (end - at for at, end in [*self._took, *lately] if end >= since and at <= until)
         return max(within, default=0.0)
 
     def close(self) -> None:
@@ -34,6 +39,7 @@ class Starts:
 
     def _measure(self) -> None:
         while not self._closed.wait(EVERY_S):
-            began = time.monotonic()
+            self._since = began = time.monotonic()
             subprocess.run(NOTHING, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - python
             self._took.append((began, time.monotonic()))
+            self._since = 0.0

@@ -22,26 +22,31 @@ from mcp_proxy_conformance.resilience.loader_target import LoaderTarget, overtak
 from mcp_proxy_conformance.resilience.loads import (
     AT_ONCE,
     BOTH_CONTROLS,
+    BROKEN,
     CONTROL_LOADS,
     MOST_AT_ONCE,
     QUICK_S,
     STARTED,
+    WELL,
     Load,
     Loads,
 )
 from mcp_proxy_conformance.resilience.met import happened, ran_out, unasked
 from mcp_proxy_conformance.resilience.observed_rows import ObservedRows
 from mcp_proxy_conformance.resilience.scenarios import (
+    NAMES,
     generated,
     load_case,
     played,
+    row_name,
     scenario_loads,
     space,
 )
 from mcp_proxy_conformance.resilience.unanswered import ANSWERED, SEE
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.collection import Place
-from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed
+from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed, reduced
+from mcp_proxy_conformance.run.space.covering import scenario
 from mcp_proxy_conformance.run.space.space import Scenario
 from mcp_proxy_conformance.run.space.symptoms import coverage
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
@@ -50,15 +55,15 @@ from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.comparison import Comparison, Open
 from mcp_proxy_conformance.verdict.coverage import Coverage
 from mcp_proxy_conformance.verdict.outcome import broke
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, NotApplicable
 
 LOADS = World(servers=(), id="loads")
 SLOWER = 3.0
 """The factor of timeouts in second loads: what a busy machine has made late does not fail again."""
 BUSY_S = 0.25
 """Seconds for the start of a program by which a machine is too busy; beside a run it takes 0.1."""
-BROKEN = (AdapterError, OSError)
-"""Errors of a load, which the check of that load tells; they say nothing of others."""
+ALONE_S = 20.0
+"""Seconds of a run for servers that are judged by themselves."""
 TRIES = 3
 """How often a second load is made while the machine is too busy."""
 
@@ -161,7 +166,9 @@ class DrivenLoader(Subject):
         self._is_partial = False
         self._loads: Loads | None = None
         self._again: Loads | None = None
+        self._single: Loads | None = None
         self._starts = Starts()
+        self._alone_s = ALONE_S
 
     @property
     def loads(self) -> Loads:
@@ -237,7 +244,7 @@ class DrivenLoader(Subject):
         """Call a check; if failures are to be confirmed, confirm one with second loads.
 
         A hang was tried twice, and is not confirmed here. Of what fails in loads whose time a busy
-        machine may have used up, only what fails in slower ones too is wrong.
+        machine may have used up, only what fails in slower ones too is wrong, or by itself.
         """
         ending = attempt(partial(check, bench))
         if not (self._confirm and _is_to_confirm(ending)):
@@ -249,10 +256,49 @@ class DrivenLoader(Subject):
         if (second := self._seconded(check, forms)) is None:
             return attempt(_too_busy)
         loads = [self.loads.of(each) for each in forms]
+        late = ending.broken - second.broken
         hurried = any(map(ran_out, loads)) or self._busy(loads)
-        if hurried and second.verdict in ("pass", "fail") and second.broken <= ending.broken:
-            return second
-        return confirmed(ending, second, "the loader")
+        if not hurried or second.verdict not in ("pass", "fail") or second.broken - ending.broken:
+            return confirmed(ending, second, "the loader")
+        alone = self._alone(case, ending, late) if case is not None and late else {}
+
+        def counts(finding: Finding, clause: str) -> bool:
+            names = {row_name(matter.name) for matter in finding.about}
+            return clause in second.broken or any(clause in alone.get(n, ()) for n in names)
+
+        return reduced(ending, counts) if second.broken or alone else second
+
+    def _alone(
+        self, case: LoadCase, ending: Ending, late: Collection[str]
+    ) -> dict[str, frozenset[str]]:
+        """Return which of the clauses `late` the servers of a scenario break by themselves as well.
+
+        Those of a row's name it breaks twice in loads of that row, at the speed of the first load,
+        in a program that has loaded before and while nothing else is loaded, on a machine that is
+        not busy. No row is tried once the time for them is over.
+        """
+        findings = [each for each in ending.findings(()) if {*each.clauses} & {*late}]
+        names = {row_name(matter.name) for finding in findings for matter in finding.about}
+        own = self._scenarios[case.id][0].rows if case.id in self._scenarios else ()
+        alone: dict[str, frozenset[str]] = {}
+        self._second_loads.settle()
+        for name, row in zip(NAMES, own, strict=False):
+            if name in names and self._alone_s > 0:
+                began = time.monotonic()
+                with suppress(*BROKEN):
+                    alone[name] = self._twice(load_case(scenario([row]), says(self.target).reads))
+                self._alone_s -= time.monotonic() - began
+        return {name: clauses & {*late} for name, clauses in alone.items() if clauses & {*late}}
+
+    def _twice(self, case: LoadCase) -> frozenset[str]:
+        """Load a case twice; return the clauses that both loads break, none if one was hurried."""
+        self._alone_loads.of(WELL)
+        bench, began = LoadBench(self._alone_loads, self.target), time.monotonic()
+        broken = [attempt(partial(_concluded, bench, case)).broken]
+        self._alone_loads.forget([case])
+        broken.append(attempt(partial(_concluded, bench, case)).broken)
+        starts_s = self._starts.longest(began, time.monotonic())
+        return broken[0] & broken[1] if 0 < starts_s <= BUSY_S else frozenset()
 
     def _seconded(self, check: Check, forms: Sequence[LoadCase]) -> Ending | None:
         """Call a check with second loads of these cases; None if it fails on too busy a machine.
@@ -282,23 +328,24 @@ class DrivenLoader(Subject):
         So do those with which they will be compared. Cases that have ended are not looked at again.
         """
         bench = LoadBench(self.loads, self.target)
-        again = LoadBench(self._second_loads, self.target)
         ended = {
             case.id: several
             for case in self._cases
             if all(map(self.loads.has_ended, several := self._loads_of(case)))
         }
         for several in ended.values():
-            with suppress(*BROKEN):
-                for case in several:
-                    bench.ahead(self.loads.of(case))
+            self._compare_ahead(several, self.loads)
         for case in self._cases:
             if case.id in ended and _is_to_confirm(attempt(partial(_concluded, bench, case))):
                 self._second_loads.plan(ended[case.id])
-                with suppress(*BROKEN):
-                    for load in map(self.loads.of, ended[case.id]):
-                        again.ahead(load)
+                self._compare_ahead(ended[case.id], self._second_loads)
         self._cases = [case for case in self._cases if case.id not in ended]
+
+    def _compare_ahead(self, cases: Sequence[LoadCase], loads: Loads) -> None:
+        """Begin, in that pool, the loads with which these cases' own will be compared."""
+        with suppress(*BROKEN):
+            for load in map(self.loads.of, cases):
+                LoadBench(loads, self.target).ahead(load)
 
     def _loads_of(self, case: LoadCase) -> list[LoadCase]:
         """Return the loads by which a case is judged: one for each declared signature, or itself.
@@ -320,6 +367,14 @@ class DrivenLoader(Subject):
             )  # fmt: skip
         return self._again
 
+    @property
+    def _alone_loads(self) -> Loads:
+        """The pool of loads that are made one after the other; created at first use."""
+        if self._single is None:
+            folder = self._scratch / "alone"
+            self._single = Loads(self.target.loader, folder, confirm=False, learns=False)
+        return self._single
+
     def rests(self, place: Place, ending: Ending, cited: Collection[str]) -> Rests:
         """Return the ending; a failure with lines on what happened, and on its symptoms."""
         del cited
@@ -334,7 +389,7 @@ class DrivenLoader(Subject):
 
     def finish(self) -> None:
         """End all loads: the report rests on those that were made, also if the run is stopped."""
-        for loads in (self._loads, self._again):
+        for loads in (self._loads, self._again, self._single):
             if loads is not None:
                 loads.close()
 

@@ -7,10 +7,10 @@ import json
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any, Protocol
 
-from mcp_proxy_conformance.resilience.loader import Loaded, asked_for, read_answer
+from mcp_proxy_conformance.resilience.loader import Loaded, asked_for, never, read_answer, received
 from mcp_proxy_conformance.targets.target import AdapterError
 
 END_S = 5.0
@@ -77,11 +77,12 @@ class EmbeddedLoader:
         base_backoff_s: float,
         deadline_s: float,
         late_s: float = 0.0,
+        is_stuck: Callable[[], bool] = never,
     ) -> Loaded:
         """Load these servers and wait for the answer, which is encoded and read as a program's is.
 
-        The result is `hung` if `deadline_s` seconds, scaled, pass; then the next load
-        starts a new loader. It is `broke` if the loader raises. Raises AdapterError if it
+        The result is `hung` if `deadline_s` seconds, scaled, pass, or it `is_stuck`; then the next
+        load starts a new loader. It is `broke` if the loader raises. Raises AdapterError if it
         raised without servers, BadAnswer if its answer has not the form of
         schemas/LOADER.md.
         """
@@ -93,12 +94,20 @@ class EmbeddedLoader:
         began = time.monotonic()
         loading = asyncio.run_coroutine_threadsafe(self._answer(request), self._host.loop)
         self._loading = loading
+
+        def receive(seconds: float) -> None:
+            """Wait for the end of the load; TimeoutError if it does not come."""
+            if not wait([loading], seconds).done:
+                raise TimeoutError
+
         try:
-            line = loading.result(deadline_s * self._patience)
+            received(receive, deadline_s * self._patience, is_stuck)
         except TimeoutError:
             loading.cancel()
             self._load = None
             return Loaded(seconds=time.monotonic() - began, hung=True)
+        try:
+            line = loading.result()
         except Exception as error:
             broke = f"the loader broke: {type(error).__name__}: {error}"
             if not servers:

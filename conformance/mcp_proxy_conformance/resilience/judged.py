@@ -22,6 +22,7 @@ from mcp_proxy_conformance.resilience.blame import (
 from mcp_proxy_conformance.resilience.controls import LoadOf, allowed, basis, status_of
 from mcp_proxy_conformance.resilience.load_case import (
     CONTROLS,
+    HEALTHY,
     SCENARIO,
     Expected,
     GivenLoad,
@@ -174,7 +175,7 @@ def answered(compared: Comparison, load: Load, shows: Iterable[str]) -> None:
     """
     loaded, breaks = load.loaded, ["I4.bounded"]
     late = "" if loaded.late_s is None else f"; it ended {loaded.late_s:.0f} s later"
-    hung = f"no answer; {waits_at(load.servers, load.case)}{late}"
+    hung = f"no answer; {waits_at(load.servers, load.case, load.waiting)}{late}"
     observed = hung if loaded.hung else "an answer"
     if loaded.broke:
         first, _, log = loaded.broke.partition("; its log ends with:\n")
@@ -453,7 +454,11 @@ def _tools(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says)
     _no_error(compared, f"error of {name}, which is available{when}", outcome)
     if outcome.tools is None:
         compared.one_of(f"tools of {name}{when}", None, ([],), breaks=["O3.own-tools"])
-    if (listed := expected.tools) is None or "available" not in expected.status:
+    listed = expected.tools
+    last = server.behaviour(load.attempts.get(name) or 1)
+    if load.case.area in (SCENARIO, "law") and server.signal and not when and last == HEALTHY:
+        listed = server.listed  # whatever failed before, the last attempt did not
+    if listed is None or "available" not in expected.status:
         return
     failed = [tool for other in load.case.given.servers if other is not server
               and "available" not in then[other.server_id].status

@@ -110,6 +110,9 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return self.do in STDIO_WORDS or "command" in (self.connection or {})
 
 
+HEALTHY = Behaviour(do="healthy")
+
+
 class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One server of a load; times are in seconds.
 
@@ -124,12 +127,12 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     gone: tuple[str, ...] = ()
     page_size: int | None = None
     timeout_s: float = 2.0
-    script: tuple[Behaviour, ...] = (Behaviour(do="healthy"),)
+    script: tuple[Behaviour, ...] = (HEALTHY,)
     transport: Literal["http", "stdio"] = "http"
     dialect: Dialect = PLAIN
     odd_schemas: bool = False
     cursors: Cursors = "plain"
-    program: Literal["quiet", "chatty", "particular", "stubborn"] = "quiet"
+    program: Literal["quiet", "chatty", "particular", "stubborn", "wrapped"] = "quiet"
     guarded: bool = False
     same_origin_as: str | None = None
     same_url_as: str | None = None
@@ -165,8 +168,7 @@ class LoadServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 def healed(server: LoadServer) -> LoadServer:
     """Return the server with a healthy script if `server.heals`, else the same server."""
-    well = (Behaviour(do="healthy"),)
-    return msgspec.structs.replace(server, script=well, gone=()) if server.heals else server
+    return msgspec.structs.replace(server, script=(HEALTHY,), gone=()) if server.heals else server
 
 
 class GivenLoad(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

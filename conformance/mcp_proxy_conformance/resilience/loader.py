@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -21,6 +21,8 @@ from mcp_proxy_conformance.wire.held_answers import Held
 from mcp_proxy_conformance.wire.jsonrpc import values
 
 END_S = 5.0
+LOOK_S = 1.0
+"""Seconds between two looks at a load that has not ended."""
 FIRST_S = 60.0
 """Seconds that a program may take to start and to load no servers."""
 MOST_VALUES = 50_000
@@ -45,6 +47,9 @@ class LoadAnswer(msgspec.Struct, frozen=True, kw_only=True):
     warnings: dict[str, tuple[str, ...]] = {}
 
 
+Received = TypeVar("Received", bytes, None)
+
+
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     """One line in answer to a load: its outcomes, or an error in a sentence."""
 
@@ -54,6 +59,11 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _ANSWER = msgspec.json.Decoder(_Answer)  # built at import: two threads must not build it at once
+
+
+def never() -> bool:
+    """Return False: the load is not looked at."""
+    return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,13 +112,14 @@ class Loader(Protocol):
         base_backoff_s: float,
         deadline_s: float,
         late_s: float = 0.0,
+        is_stuck: Callable[[], bool] = never,
     ) -> Loaded:
         """Load these servers, in the form of schemas/LOADER.md, and wait for the answer.
 
         The loader is asked to try each at most `max_attempts` times, with a first pause of
-        `base_backoff_s` seconds. The result is `hung` after `deadline_s` seconds, even if it ends
-        within `late_s` more; `broke`
-        if the loader fails. Raises AdapterError if it cannot load at all.
+        `base_backoff_s` seconds. The result is `hung` after `deadline_s` seconds, or once it
+        `is_stuck`, even if it ends within `late_s` more; `broke` if the loader fails. Raises
+        AdapterError if it cannot load at all.
         """
 
     def leave(self) -> bool:
@@ -116,6 +127,20 @@ class Loader(Protocol):
 
     def stop(self, patience_s: float = END_S) -> None:
         """End the loader, which gets `patience_s` seconds to end by itself; a load is cancelled."""
+
+
+def received(
+    receive: Callable[[float], Received], deadline_s: float, is_stuck: Callable[[], bool]
+) -> Received:
+    """Return what `receive(seconds)` does; TimeoutError after the deadline, or once it is stuck."""
+    until = time.monotonic() + deadline_s
+    while True:
+        left = until - time.monotonic()
+        try:
+            return receive(min(left, LOOK_S))
+        except TimeoutError:
+            if is_stuck() or left <= LOOK_S:
+                raise
 
 
 class BadAnswer(ValueError):
@@ -183,6 +208,7 @@ class LoaderProgram:
         base_backoff_s: float,
         deadline_s: float,
         late_s: float = 0.0,
+        is_stuck: Callable[[], bool] = never,
     ) -> Loaded:
         """Load these servers and wait, at most `deadline_s` seconds, after which it is `hung`.
 
@@ -204,7 +230,7 @@ class LoaderProgram:
             began = time.monotonic()
             program.send(json.dumps(request).encode())
             try:
-                line = program.receive(deadline_s)
+                line = received(program.receive, deadline_s, is_stuck)
                 answer = self._read(line)
             except TimeoutError:
                 seconds, ended = time.monotonic() - began, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,7 +54,11 @@ GONE_S = 1.0
 """Seconds in which the connection of an ended program may close."""
 GROWS = 4.0
 """The most by which a pause may grow over the one before."""
+BROKEN = (AdapterError, OSError)
+"""Errors of a load, which the check of that load tells; they say nothing of others."""
 OVER = "the run is over; no other load is made"
+UNSEEN = ("backlog", "unresolvable")
+"""Behaviours for which a loader may wait although no server sees it."""
 ENDS = ("fin", "rst", "end")
 """Ends of an answer after which there is nothing to wait for."""
 PLAYED = (
@@ -73,7 +78,8 @@ class Load:
     was not even begun, because the loader would not answer it; empty if it was. `ended` is a
     monotonic time; `left` is what still runs after the end of the loader, if that was looked at;
     `compared` keeps how it was judged; `when` is which load of its case it is, in words; `slower`
-    is the factor of what its servers wait.
+    is the factor of what its servers wait; `waiting` are the ids of the servers for whose answer
+    the loader waited when it was last looked at.
     """
 
     case: LoadCase
@@ -89,6 +95,7 @@ class Load:
     compared: list[Comparison] = field(default_factory=list)
     when: str = ""
     slower: float = 1.0
+    waiting: tuple[str, ...] = ()
 
     @property
     def second(self) -> Load | None:
@@ -182,9 +189,11 @@ class Loads:
         return load.result()
 
     def has_ended(self, case: LoadCase) -> bool:
-        """Whether the load of this case was begun and has ended by itself."""
+        """Whether the load of this case was begun and has ended, but not by `close`."""
         load = self._done.get(case.id)
-        return load is not None and load.done() and not load.cancelled()
+        if load is None or not load.done() or load.cancelled():
+            return False
+        return not (self._closed.is_set() and str(load.exception()) == OVER)
 
     def anew(self, case: LoadCase) -> Load:
         """Load a case once more, whatever is known of its servers; wait, and return that load.
@@ -243,7 +252,7 @@ class Loads:
             if load.loaded.broke or hung or self._stoppers.known or not self._confirm:
                 if not self._learns:
                     return load
-                self._stoppers.learn(case, load.servers, load.loaded)
+                self._stoppers.learn(case, load.servers, load.loaded, load.waiting)
                 self._give_up()
                 return load
             hung = True
@@ -352,6 +361,7 @@ STARTED = LoadCase(
         msgspec.structs.replace(_PROGRAM, server_id="ash", script=(_SILENT_LIST,)),
         msgspec.structs.replace(_PROGRAM, server_id="yew", program="stubborn"),
         msgspec.structs.replace(_PROGRAM, server_id="fir", program="stubborn", script=(_SILENCE,)),
+        msgspec.structs.replace(_PROGRAM, server_id="box", program="wrapped"),
     )),
 )  # fmt: skip
 """Programs of which nothing may be left when the loader has ended."""
@@ -396,6 +406,8 @@ def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Loa
             "base_backoff_s": case.given.base_backoff_s * (slower if case.area == SCENARIO else 1),
             "deadline_s": PATIENCE * _longest(case, slower),
         }
+        watch = _Watch(servers, PATIENCE * _longest_wait(case, slower))
+        wanted["is_stuck"] = watch.is_stuck
         with _opening(servers, own):
             first = loader.load(given, **wanted, late_s=late_s)
         attempts = {server.server_id: servers.attempts(server.server_id) for server in own}
@@ -427,7 +439,22 @@ def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Loa
         attempts_again=later,
         left=left,
         slower=slower,
+        waiting=watch.waiting,
     )
+
+
+@dataclass(slots=True)
+class _Watch:
+    """A look at a load: for which servers' answers the loader waits, and whether for too long."""
+
+    servers: FaultServers
+    quiet_s: float
+    waiting: tuple[str, ...] = ()
+
+    def is_stuck(self) -> bool:
+        """Return whether an answer is awaited, and no server was asked anything for so long."""
+        self.waiting = self.servers.waiting()
+        return bool(self.waiting) and time.monotonic() - self.servers.latest > self.quiet_s
 
 
 def _left(loader: Loader, servers: FaultServers, own: Sequence[LoadServer]) -> tuple[str, ...]:
@@ -538,6 +565,22 @@ def _longest(case: LoadCase, slower: float) -> float:
         seconds += pauses * case.given.base_backoff_s * slower
         seconds += REQUESTS * len(met) * server.dialect.delay_s(server.timeout_s * slower)
     return seconds
+
+
+def _longest_wait(case: LoadCase, slower: float) -> float:
+    """Return the most seconds between two requests of a correct loader, to whatever servers.
+
+    That is 3 s, the longest timeout that keeps it waiting or slow answer, and the longest pause;
+    infinite if it may wait for what no server sees.
+    """
+    most, longest = case.given.max_attempts, 0.0
+    for server in (*case.given.servers, CONTROL_DOWN):
+        if any(step.do in UNSEEN for step in server.script):
+            return math.inf
+        waits = any(map(may_wait, server.script))
+        timeout_s = min(server.timeout_s * slower, MOST_TIMEOUT_S)
+        longest = max(longest, timeout_s if waits else server.dialect.delay_s(timeout_s))
+    return GRACE_S + longest + case.given.base_backoff_s * slower * GROWS ** max(0, most - 2)
 
 
 def _met(case: LoadCase, server: LoadServer) -> list[Behaviour]:

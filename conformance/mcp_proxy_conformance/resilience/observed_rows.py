@@ -14,7 +14,7 @@ import msgspec
 from mcp_proxy_conformance.catalogue.json_file import write
 from mcp_proxy_conformance.resilience.judged import Says, judged, to_compare
 from mcp_proxy_conformance.resilience.load_case import LoadCase
-from mcp_proxy_conformance.resilience.loads import Load, Loads
+from mcp_proxy_conformance.resilience.loads import BROKEN, Load, Loads
 from mcp_proxy_conformance.resilience.met import is_unasked
 from mcp_proxy_conformance.resilience.scenarios import NAMES, load_case, row_name, space
 from mcp_proxy_conformance.run.space.covering import scenario
@@ -26,7 +26,6 @@ from mcp_proxy_conformance.run.space.symptoms import (
     symptom_of,
     wherever,
 )
-from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, NotApplicable
 
@@ -84,7 +83,7 @@ class ObservedRows:
         try:
             load = self.loads.of(case)
             compared = judged(load, self.loads.of, self.says)
-        except (Inconclusive, NotApplicable, AdapterError, OSError) as error:
+        except (Inconclusive, NotApplicable, *BROKEN) as error:
             why = str(error) or type(error).__name__
         for row, name in zip(own.rows, NAMES, strict=False):
             symptoms = frozenset(
@@ -133,7 +132,7 @@ class ObservedRows:
         cases = [load_case(scenario([row]), self.says.reads) for row in rows]
         loads.plan(cases)
         loads.settle(until)
-        with suppress(AdapterError):
+        with suppress(*BROKEN):
             for case in filter(loads.has_ended, cases):
                 loads.plan([*to_compare(loads.of(case), self.says)])
         loads.settle(until)
@@ -142,7 +141,7 @@ class ObservedRows:
     def _symptoms(self, loads: Loads, case: LoadCase) -> set[Symptom]:
         try:
             findings = judged(loads.of(case), loads.of, self.says).findings
-        except (Inconclusive, NotApplicable, AdapterError):
+        except (Inconclusive, NotApplicable, *BROKEN):
             return set()
         return set(map(symptom_of, findings))
 

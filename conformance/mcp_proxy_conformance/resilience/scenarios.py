@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
-from itertools import product
 from typing import Any
 
 import msgspec
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
-from mcp_proxy_conformance.resilience.blame import blamed, is_open
+from mcp_proxy_conformance.resilience.blame import breakable, is_open
 from mcp_proxy_conformance.resilience.load_case import (
+    HEALTHY,
     SCENARIO,
     AttemptBounds,
     Behaviour,
@@ -22,10 +22,9 @@ from mcp_proxy_conformance.resilience.load_case import (
     LoadCase,
     LoadServer,
     Request,
-    Status,
     healed,
 )
-from mcp_proxy_conformance.resilience.walk import Reads, signal_of, walk
+from mcp_proxy_conformance.resilience.walk import WORDS, Reads, signal_of, walk
 from mcp_proxy_conformance.run.space.covering import packed
 from mcp_proxy_conformance.run.space.space import (
     Dimension,
@@ -41,7 +40,6 @@ from mcp_proxy_conformance.run.space.space import (
 from mcp_proxy_conformance.upstream.dialect import Dialect, table
 
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
-WORDS: tuple[Status, ...] = ("available", "transient", "permanent", "denied")
 FOLDER = fixtures_dir() / "resilience" / "space"
 USUAL_S, LONG_S, SLOW_S = 3.0, 10.0, 1.9
 """Timeouts of servers that are not waited for, of those with megabytes to send, of slow ones."""
@@ -55,12 +53,12 @@ PLACES: dict[str, Request] = {
     "initialized": "notifications/initialized", "list": "tools/list", "page": "later page",
 }  # fmt: skip
 LONGEST_NAME, THOUSAND = 128, 1000
-HEALTHY, NOWHERE = Behaviour(do="healthy"), Behaviour(do="malformed", connection={})
+NOWHERE = Behaviour(do="malformed", connection={})
 HEALS = (Behaviour(do="close"), HEALTHY)
 """The script of servers whose second attempt shows that attempts at another are not theirs."""
 SECRET = re.compile(r"tok-\w{8,}")
 """What is secret of a server's credentials."""
-CROWDED = 100
+CROWDED = 300
 """Characters in the ids of the many servers of a crowd, so that a load is larger than 64 kB."""
 OF_ANY = (
     "I1.isolated", "I4.bounded", "O1.one-each", "O2.word", "O3.loaded", "O3.no-tools",
@@ -243,7 +241,9 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
         case "tool":
             yield LoadServer(server_id=f"{server_id}-twin", tools=tools[:1] or (f"{name}_tool",))
         case "id":
-            yield LoadServer(server_id=f"{server_id}2", tools=(f"{name}2_tool",))
+            fails_alike = all(step.do in ("status", "refused", "unresolvable") for step in script)
+            yield LoadServer(server_id=f"{server_id}2", tools=(f"{name}2_tool",),
+                             script=script if fails_alike else (HEALTHY,))  # fmt: skip
         case "id-case":
             yield LoadServer(server_id=server_id.upper(), tools=(f"{name}2_tool",))
         case "id-signs":
@@ -262,7 +262,7 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
 
 
 def _secrets(servers: Sequence[LoadServer]) -> tuple[str, ...]:
-    given = str([(server.authorization, server.script) for server in servers])
+    given = str([(server.authorization, server.query, server.script) for server in servers])
     return tuple(sorted({*SECRET.findall(given)}))
 
 
@@ -324,8 +324,6 @@ def _clauses(
     """Return the required clauses that a load of these servers can show to be broken."""
     found = {*OF_ANY, *(["I5.clears"] if again else [])}
     for server in servers:
-        for status, attempts in product((*WORDS, "failed"), range(most + 2)):
-            for blame in blamed(server, most, status, attempts, reads):
-                found.update(blame.clauses)
+        found |= breakable(server, most, reads)
     known = catalogue().clauses
     return tuple(sorted(each for each in found if known[each].level == "required"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Collection
 
 from mcp_proxy_conformance.resilience.load_case import CONTROL_DOWN, Behaviour, LoadCase, LoadServer
 from mcp_proxy_conformance.resilience.loader import Loaded
@@ -53,7 +54,7 @@ def reached(server: LoadServer, most: int, first: int = 1) -> list[Behaviour]:
 class Stoppers:
     """The kinds of servers on which a loader is known to stop: its loads hang, or break off.
 
-    It is learned from loads of a single failing server, and then no other load of it is waited for.
+    It is learned from loads that were not answered, and then no other load of it is waited for.
     """
 
     def __init__(self) -> None:
@@ -61,11 +62,14 @@ class Stoppers:
         self._lock = threading.Lock()
         self._kinds: dict[Kind, str] = {}
 
-    def learn(self, case: LoadCase, servers: FaultServers, loaded: Loaded) -> None:
-        """Remember the kind of an unanswered load's failing server, and how the load ended.
+    def learn(
+        self, case: LoadCase, servers: FaultServers, loaded: Loaded, waiting: Collection[str]
+    ) -> None:
+        """Remember the kinds of an unanswered load's failing servers, and how the load ended.
 
-        A load of several failing servers teaches nothing. Of one without any, the kind is that
-        of the failing control server or, without controls, of healthy servers.
+        Of several failing servers they are those that the loader was `waiting` for if it hung; none
+        if it broke off. Of a load without any, the kind is that of the failing control server or,
+        without controls, of healthy servers.
         """
         failing = [
             server
@@ -73,15 +77,20 @@ class Stoppers:
             if server.server_id != CONTROL_DOWN.server_id
             and any(kind_of(behaviour) != HEALTHY for behaviour in server.script)
         ]
-        if len(failing) > 1:
-            return
+        kinds = [kind_of(CONTROL_DOWN.script[0]) if case.given.controls else HEALTHY]
         if failing:
-            attempt = max(1, servers.attempts(failing[0].server_id) or 1)
-            kind = kind_of(failing[0].behaviour(attempt))
-        else:
-            kind = kind_of(CONTROL_DOWN.script[0]) if case.given.controls else HEALTHY
+            several = len(failing) > 1
+            if several and not loaded.hung:
+                return
+            kinds = [
+                kind_of(server.behaviour(max(1, servers.attempts(server.server_id) or 1)))
+                for server in failing
+                if not several or server.server_id in waiting
+            ]
+            kinds = [kind for kind in kinds if not several or _group(kind) == WAITS]
         with self._lock:
-            self._kinds.setdefault(kind, "hangs" if loaded.hung else "breaks off")
+            for kind in kinds:
+                self._kinds.setdefault(kind, "hangs" if loaded.hung else "breaks off")
 
     @property
     def known(self) -> bool:
@@ -145,13 +154,15 @@ def _group(kind: Kind) -> str:
     return str(word) if at_once else WAITS
 
 
-def waits_at(servers: FaultServers, case: LoadCase) -> str:
+def waits_at(servers: FaultServers, case: LoadCase, waiting: Collection[str]) -> str:
     """Return at which servers of a hung load the loader waits, and for which answer, in words.
 
-    Only servers that are not healthy; in a case without servers, the controls.
+    Only servers that are not healthy, and if any of these are `waiting`, only such; in a case
+    without servers, the controls.
     """
-    own = case.given.servers or case.servers()
-    places = [_place(servers, server) for server in own if not is_healthy(server)]
+    own = [each for each in case.given.servers or case.servers() if not is_healthy(each)]
+    own = [each for each in own if each.server_id in waiting] or own
+    places = [_place(servers, server) for server in own]
     return "; ".join(places) or "all of its servers are healthy"
 
 

@@ -25,6 +25,8 @@ PERMANENT: frozenset[Status] = frozenset({"permanent"})
 DENIED: frozenset[Status] = frozenset({"denied"})
 FAILED = TRANSIENT | PERMANENT | DENIED
 STATUSES = FAILED | AVAILABLE
+WORDS: tuple[Status, ...] = ("available", "transient", "permanent", "denied")
+"""The statuses, in the order of reports."""
 MARKS = ("ext_authz", "timeout")
 """The words of an authorization service that timed out, in the body of a 403."""
 METHOD_NOT_FOUND = -32601

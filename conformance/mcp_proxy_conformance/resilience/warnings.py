@@ -15,7 +15,7 @@ ATTENTION = ("attention", "check", "fix", "action", "configur", "repair", "look"
 """Words with the meaning of the two warnings, or parts of such words."""
 
 PLAIN_ID = re.compile(
-    r"(alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa)([._-]?\d|-[\da-f]{8}(-twin)?)?"
+    r"(alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa)([._-]?\d|-[\da-f]{8}(-twin|2)?)?"
     r"|(control|server|late)-\w+"
 )
 """Ids that are no words of a message, as `404` or `missing` may be in a warning about another."""

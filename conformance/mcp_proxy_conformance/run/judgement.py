@@ -290,29 +290,34 @@ def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> En
         )
     if second.verdict == "fail" and _is_plain(ending) and _is_plain(second):
         return ending
-    kept = [
-        msgspec.structs.replace(finding, clauses=common)
-        for finding in ending.findings(())
-        if (common := tuple(clause for clause in finding.clauses if clause in second.broken))
-    ]
+    kept = reduced(ending, lambda _, clause: clause in second.broken)
     once = ending.broken ^ second.broken
     seen = ending if once & ending.broken else second
     reason = f"{subject} does not agree with itself; seen only once: {seen.in_words(once)}"
-    own = ending.comparison or Comparison()
+    own = kept.comparison or Comparison()
     broken = ending.broken | second.broken
     steady = {clause: n for clause, n in own.observed.items() if clause not in broken}
     unsettled = Open(clauses=tuple(sorted(once)), reason=reason, cause="disagrees")
     comparison = replace(
         own,
-        findings=kept,
         observed=Counter(steady),
         open=[*own.open, *([unsettled] if unsettled.clauses else [])],
     )
-    if kept:
+    if own.findings:
         return replace(ending, comparison=comparison)
     left = None if ending.comparison is None else comparison
     ended = _open(Inconclusive(reason, cause="disagrees"))
     return replace(ended, since=ending.since, comparison=left)
+
+
+def reduced(ending: Ending, counts: Callable[[Finding, str], bool]) -> Ending:
+    """Return a failure with those findings, and clauses of them, only that `counts` says do."""
+    kept = [
+        msgspec.structs.replace(finding, clauses=clauses)
+        for finding in ending.findings(())
+        if (clauses := tuple(clause for clause in finding.clauses if counts(finding, clause)))
+    ]
+    return replace(ending, comparison=replace(ending.comparison or Comparison(), findings=kept))
 
 
 def _is_plain(ending: Ending) -> bool:

@@ -10,10 +10,11 @@ import threading
 
 CHUNK = 1 << 16
 TELLS, CHATTY, STUBBORN = "--environment", "--chatty", "--stubborn"
+WRAPPED, LASTING = "--wrapped", "--lasting"
 ODD = ["--particular", "", "two words", "a\"b'c\\", "$HOME", "*", "--", "ü"]
 """The arguments of a program that needs them unchanged, and its address in a variable."""
 NOISE = 200_000
-NEEDED = "FAULT_SERVER"
+NEEDED, OWN = "FAULT_SERVER", "OWN_VARIABLE"
 
 
 def _carry_in(sock: socket.socket, *, stays: bool) -> None:
@@ -51,22 +52,26 @@ def main(arguments: list[str]) -> int:
     """Copy between standard streams and HOST:PORT until the suite hangs up; return 0.
 
     With `--environment`, the suite is sent the program's environment first; with `--chatty`, much
-    is written to standard error; with `--stubborn` it goes on at the end of its input and at
-    SIGTERM. With `--particular` it wants the arguments ODD, HOST:PORT in the
-    variable FAULT_SERVER and the PATH of its parent, and returns 4 without them. 1 if the suite
-    resets the connection, 2 for a wrong command line, 3 if it does not answer; standard error says
-    which.
+    is written to standard error; with `--lasting` it goes on at the end of its input, with
+    `--stubborn` at SIGTERM too, with `--wrapped` a child of it is lasting. With `--particular` it
+    wants the arguments ODD, HOST:PORT in the variable FAULT_SERVER, the PATH of its parent and one
+    variable that begins with OWN_VARIABLE, and returns 4 without them. 1 if the suite resets the
+    connection, 2 for a wrong command line, 3 if it does not answer; standard error says which.
     """
     if arguments[:1] == ODD[:1]:
-        if arguments != ODD or not {NEEDED, "PATH"} <= os.environ.keys():
-            sys.stderr.write(f"the arguments {ODD}, {NEEDED} and PATH are needed\n")
+        named = [name for name in os.environ if name.startswith(OWN)]
+        if arguments != ODD or not {NEEDED, "PATH"} <= os.environ.keys() or len(named) != 1:
+            sys.stderr.write(f"the arguments {ODD}, {NEEDED}, PATH and one {OWN} are needed\n")
             return 4
         arguments = ["--connect", os.environ[NEEDED]]
+    if arguments[2:] == [WRAPPED]:
+        again = [sys.executable, "-I", "-S", __file__, *arguments[:2], LASTING]
+        return os.spawnv(os.P_WAIT, sys.executable, again)  # noqa: S606 - this program
     chatty = arguments[2:] == [CHATTY]
-    stubborn = arguments[2:] == [STUBBORN]
+    stubborn, lasting = ([word] == arguments[2:] for word in (STUBBORN, LASTING))
     if stubborn:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    del arguments[2 : 2 + chatty + stubborn]
+    del arguments[2 : 2 + chatty + stubborn + lasting]
     tells = arguments[2:] == [TELLS]
     if arguments[:1] != ["--connect"] or ":" not in arguments[-1 - tells]:
         sys.stderr.write("usage: stdio --connect HOST:PORT [--environment]\n")
@@ -86,7 +91,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"{'starting ' * 11}\n")
     sys.stderr.flush()
     threading.Thread(
-        target=_carry_in, args=(sock,), kwargs={"stays": stubborn}, daemon=True
+        target=_carry_in, args=(sock,), kwargs={"stays": stubborn or lasting}, daemon=True
     ).start()
     return _carry_out(sock)
 

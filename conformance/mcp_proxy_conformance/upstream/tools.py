@@ -45,7 +45,7 @@ def _encoded(description: str) -> bytes:
 
 Cursors = Literal["plain", "odd", "gaps"]
 """How the pages of a list are made: `odd` cursors have signs, `gaps` are pages without tools."""
-ODD_CURSORS = ('%%2F+ä/\\"=%d', '{"at": %d}', "1%d", " 0%d ")
+ODD_CURSORS = ('%%2F+ä/\\"=%d', '{"at": %d}', "1%d", " 0%d ", "next%.0s", "Next%.0s")
 
 
 def render_pages(

@@ -19,13 +19,12 @@ from mcp_proxy_conformance.resilience.blame import (
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadServer
 from mcp_proxy_conformance.resilience.loader_description import OF_LOADERS
 from mcp_proxy_conformance.resilience.scenarios import (
-    WORDS,
     generated,
     load_case,
     played,
     scenarios,
 )
-from mcp_proxy_conformance.resilience.walk import Reads, walk
+from mcp_proxy_conformance.resilience.walk import WORDS, Reads, walk
 
 Json = dict[str, Any]
 CAN = frozenset(OF_LOADERS)

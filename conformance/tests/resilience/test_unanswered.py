@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from msgspec.structs import replace
@@ -15,7 +19,7 @@ from mcp_proxy_conformance.resilience import loads as loads_module
 from mcp_proxy_conformance.resilience.driven_loader import LoadBench
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, load_cases
-from mcp_proxy_conformance.resilience.loader import Loaded, Loader
+from mcp_proxy_conformance.resilience.loader import Loaded, Loader, never
 from mcp_proxy_conformance.resilience.loader_target import loader_target
 from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, WELL, Loads
 from mcp_proxy_conformance.targets.target import AdapterError
@@ -90,6 +94,55 @@ def test_a_load_has_time_for_what_its_servers_do_in_the_second_one(tmp_path: Pat
 
     assert len(loader.deadlines) == 4
     assert len({*loader.deadlines}) == 1
+
+
+class Waiting(Hasty):
+    """A loader that asks each server once, and waits for the answers without end."""
+
+    def load(self, servers: Any, *, is_stuck: Callable[[], bool] = never, **_: Any) -> Loaded:
+        """Send a request to each server; wait until the suite says that the load is stuck."""
+        began, body = time.monotonic(), b'{"jsonrpc":"2.0","id":1,"method":"initialize"}'
+        with ExitStack() as stack:
+            for each in servers:
+                url = urlsplit(each["url"])
+                peer = stack.enter_context(socket.create_connection((url.hostname, url.port)))
+                head = f"POST {url.path} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
+                peer.sendall(head.encode() + body)
+            while not is_stuck():
+                assert time.monotonic() - began < 10
+                time.sleep(0.02)
+        return Loaded(hung=True)
+
+
+def test_a_load_of_several_servers_hangs_at_those_that_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing waits longer for who is silent, and no other load of such a server is tried."""
+    monkeypatch.setattr(loads_module, "GRACE_S", 0.1)
+    failing = replace(NOT_FOUND.given.servers[0], server_id="elm", timeout_s=0.1)
+    silent = replace(failing, server_id="oak", script=(Behaviour(do="silence"),))
+    given = replace(NOT_FOUND.given, controls=False, servers=(silent, failing))
+    several = replace(NOT_FOUND, id="several", given=given)
+    alone = replace(several, id="alone", given=replace(given, servers=(silent,)))
+    loads = Loads(lambda _: Waiting(), tmp_path)
+
+    load, other = loads.of(several), loads.of(alone)
+    loads.close()
+
+    assert (load.loaded.hung, load.waiting) == (True, ("oak",))
+    assert "the loader hangs on such a server (silence on" in other.untried
+
+
+def test_nothing_is_loaded_after_the_end(tmp_path: Path) -> None:
+    """What ended before is kept; of what did not, it is told that the run was over."""
+    loads = Loads(lambda _: Hasty(), tmp_path)
+    kept = loads.of(LOST)
+
+    loads.close()
+
+    assert loads.of(LOST) is kept
+    with pytest.raises(AdapterError, match="the run is over"):
+        loads.of(replace(LOST, id="another"))
 
 
 def always(_outcome: Json) -> bool:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from mcp_proxy_conformance.resilience import driven_loader
 from mcp_proxy_conformance.resilience.busy import Starts
 from mcp_proxy_conformance.resilience.driven_loader import BUSY_S, SLOWER, says
 from mcp_proxy_conformance.resilience.judged import judged
@@ -17,6 +19,7 @@ from mcp_proxy_conformance.resilience.loader import Loader
 from mcp_proxy_conformance.resilience.loader_description import OF_LOADERS
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
+from mcp_proxy_conformance.resilience.scenarios import SLOW_S, scenarios
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.verdict.exposed_secret import shows
@@ -292,6 +295,36 @@ def test_no_failure_counts_on_a_machine_that_hardly_starts_programs(
     results = tried(trial(target, selection, profile="resilience", confirm=True), tmp_path).every
 
     assert [each["verdict"] for each in results] == [verdict]
+
+
+@pytest.mark.parametrize(("servers", "verdict"), [(1, "fail"), (5, "pass")])
+def test_what_slower_loads_do_not_show_counts_if_it_shows_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, servers: int, verdict: str
+) -> None:
+    """A loader that fails servers of one timeout is right in second loads, which have longer ones.
+
+    If it fails them alone too it breaks O3.loaded; if it only does so among at least five, it was
+    late. That its errors have two lines, which is advisory, changes neither.
+    """
+
+    def fail(answer: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+        brief = {own["server_id"] for own in request["servers"] if own["timeout_s"] == SLOW_S}
+        if len(request["servers"]) < servers:
+            brief.clear()
+        for own in answer["outcomes"]:
+            own.update(FAILED | {"status": "transient"} if own["server_id"] in brief else {})
+            own.update({"error": "No.\nNo."} if own["error"] else {})
+        return answer
+
+    slow = replace(scenarios()[0], rows=({"pace": "slow"},) * 6)
+    monkeypatch.setattr(Starts, "longest", lambda *_: 0.01)
+    monkeypatch.setattr(driven_loader, "played", lambda *_: [slow])
+    target = embedded_target(ChangedLoad(id="rounds", text="It rounds timeouts.", edit=fail))
+    selection = Selection(checks=(slow.id,))
+
+    (result,) = tried(trial(target, selection, profile="resilience", confirm=True), tmp_path).every
+
+    assert (result["verdict"], "O3.loaded" in result["clauses"]) == (verdict, True)
 
 
 @pytest.mark.proof

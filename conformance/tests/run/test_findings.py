@@ -98,6 +98,8 @@ def test_only_what_a_second_look_shows_too_is_broken() -> None:
     none = confirmed(failing("FR-009.note"), failing("FR-009.count"))
 
     assert (both.verdict, both.comparison and both.comparison.broken) == ("fail", ("FR-009.note",))
+    assert both.comparison is not None
+    assert "FR-009.count" in both.comparison.open[0].reason
     assert (none.verdict, none.cause) == ("inconclusive", "disagrees")
     assert none.comparison is not None
     assert set(none.comparison.observed) == {"FR-006.cap"}

@@ -176,7 +176,7 @@ def test_an_unknown_name_is_looked_up_once(bench: LoadBench) -> None:
 @requirement("I7.ended")
 @on(LOADS, needs=("stdio",))
 def test_nothing_that_was_started_outlives_the_loader(bench: LoadBench) -> None:
-    """Of five programs, some silent or deaf to SIGTERM, none runs when the loader has ended.
+    """Of six programs, some silent, deaf to SIGTERM or behind another, none outlives the loader.
 
     It has five seconds for that. Inconclusive if a program was not asked anything, or the load was
     not answered.

@@ -37,7 +37,7 @@ from mcp_proxy_conformance.upstream.script import (
     particular,
     shim,
 )
-from mcp_proxy_conformance.upstream.stdio import CHATTY, NEEDED, STUBBORN
+from mcp_proxy_conformance.upstream.stdio import CHATTY, NEEDED, OWN, STUBBORN, WRAPPED
 from mcp_proxy_conformance.upstream.tools import ServerState, UpstreamTool
 from mcp_proxy_conformance.wire.revisions import LATEST_HANDSHAKE
 
@@ -54,7 +54,7 @@ _PORTLESS = (do.Unresolvable, do.MalformedConnection, do.StdioMissing)
 _HEALABLE = (do.Backlog, do.ClosedPort, do.Banner)
 _LARGE = 1 << 20
 """Bytes from which on an answer is put on the wire once, not for each request that repeats."""
-OPTIONS = {"chatty": (CHATTY,), "stubborn": (STUBBORN,)}
+OPTIONS = {"chatty": (CHATTY,), "stubborn": (STUBBORN,), "wrapped": (WRAPPED,)}
 """The options of programs."""
 REFUSES = 400
 INSIST = ("insists", "signs", "long")
@@ -192,7 +192,7 @@ class FaultyServer:
                 return {**members, "command": [str(MISSING)], "transport": "stdio"}
         if self.url is None:
             command = shim(self.port, *OPTIONS.get(self.script.program, ()))
-            env = {NEEDED: f"{LOOPBACK}:{self.port}"}
+            env = {NEEDED: f"{LOOPBACK}:{self.port}", f"{OWN}_{self.prefix}": ""}
             if self.script.program == "particular":
                 command = particular()
             return {**members, "command": command, "env": env, "transport": "stdio"}
@@ -271,9 +271,9 @@ class FaultyServer:
         self.log.requested(
             request, connection, call=call, attempt=attempt, played=played, status=scripted.status
         )
-        if played != "healthy" and isinstance(self.script.of(attempt + 1), do.Refuses):
-            return replace(scripted, closes=True)
-        return scripted
+        fails = played != "healthy"
+        closes = fails and isinstance(self.script.of(attempt + 1), do.Refuses)
+        return replace(scripted, fails=fails, closes=closes)
 
     def _scripted_reply(
         self, request: HttpRequest, call: Call, behaviour: do.Behaviour, attempt: int

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import sys
 from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from mcp_proxy_conformance.upstream.faults.behaviour import Backlog, ClosedPort
@@ -140,17 +141,21 @@ class Port:
         writer.transport.set_write_buffer_limits(0)  # drained bytes have reached the peer
         if (whole := self._first.whole) is not None:
             self._first.connected(connection)
-            await play_whole(whole, reader, writer)
+            with self._first.log.answers():
+                await play_whole(whole, reader, writer)
             return
         keeps = True
         while keeps:
             request = await self._request(reader)
-            reply, keeps = self._server(request).reply(request, connection), request.keeps
+            server, keeps = self._server(request), request.keeps
+            reply = server.reply(request, connection)
+            awaited = server.log.answers() if reply.fails else nullcontext()
             del request  # frees its body while waiting for the next one
             if reply.closes:
                 self._held, keeps = self._listener.refuse(), False
             heard = self._hear(reader, reply, connection) if self._speaks_lines else _nothing()
-            keeps = await _beside(heard, send(reply, reader, writer)) and keeps
+            with awaited:
+                keeps = await _beside(heard, send(reply, reader, writer)) and keeps
         if self._speaks_lines and not writer.is_closing():
             await hang_up(reader, writer)
 

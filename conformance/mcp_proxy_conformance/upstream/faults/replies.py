@@ -75,7 +75,7 @@ class ScriptedReply:
     """The bytes sent in answer to one request, and the connection's end.
 
     `crumb` is sent repeatedly by a drip; `closes`: the port stops listening before it is sent;
-    `answered` is waited for after the first piece.
+    `answered` is waited for after the first piece; `fails`: it is not the right answer.
     """
 
     pieces: tuple[bytes, ...] = ()
@@ -86,6 +86,7 @@ class ScriptedReply:
     closes: bool = False
     answered: Answered = ALREADY
     status: int | None = None
+    fails: bool = False
 
 
 def whole(status: int, body: bytes, headers: Headers = ()) -> ScriptedReply:

@@ -65,7 +65,7 @@ class ServerScript(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     dialect: Dialect = PLAIN
     odd_schemas: bool = False
     cursors: Cursors = "plain"
-    program: Literal["quiet", "chatty", "particular", "stubborn"] = "quiet"
+    program: Literal["quiet", "chatty", "particular", "stubborn", "wrapped"] = "quiet"
     guarded: bool = False
     path: str | None = None
     slash: bool = False

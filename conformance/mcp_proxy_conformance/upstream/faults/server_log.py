@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -62,7 +64,11 @@ class Seen:
 
 
 class ServerLog:
-    """The log of one server; written on the servers' thread, read on any thread."""
+    """The log of one server; written on the servers' thread, read on any thread.
+
+    `answering` is the number of requests that got a wrong answer which has not ended yet,
+    `latest` the monotonic time of the latest entry or, without any, of the beginning.
+    """
 
     def __init__(self, server: str) -> None:
         """Begin empty; `server` is the id in every entry."""
@@ -70,6 +76,8 @@ class ServerLog:
         self._lock = threading.Lock()
         self._entries: list[Seen] = []
         self._dropped = 0
+        self.answering = 0
+        self.latest = time.monotonic()
 
     def connected(self, connection: int, *, attempt: int, played: str) -> None:
         """Log a connection that no request will follow.
@@ -119,6 +127,15 @@ class ServerLog:
             )
         )
 
+    @contextmanager
+    def answers(self) -> Iterator[None]:
+        """Count a request as one whose wrong answer has not ended, within the block."""
+        self.answering += 1
+        try:
+            yield
+        finally:
+            self.answering -= 1
+
     def entries(self) -> tuple[Seen, ...]:
         """Return the kept entries, the first 500, oldest first."""
         with self._lock:
@@ -132,6 +149,7 @@ class ServerLog:
 
     def _add(self, entry: Seen) -> None:
         """Keep an entry, or count it as dropped once 500 entries are kept."""
+        self.latest = entry.at
         with self._lock:
             if len(self._entries) < MOST:
                 self._entries.append(entry)

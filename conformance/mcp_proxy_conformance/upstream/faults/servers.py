@@ -167,6 +167,15 @@ class FaultServers:
         """
         return len(self.log(server_id)) + self.dropped(server_id)
 
+    def waiting(self) -> tuple[str, ...]:
+        """Return the ids of servers that keep somebody waiting by a wrong answer."""
+        return tuple(name for name, server in self._servers.items() if server.log.answering)
+
+    @property
+    def latest(self) -> float:
+        """The monotonic time of the latest request at any of the servers, or of their making."""
+        return max((server.log.latest for server in self._servers.values()), default=0.0)
+
     def runs(self, server_id: str) -> bool:
         """Whether a program of a server over stdio runs; LookupError for an unknown server."""
         return self._ports.connected(self._server(server_id))
