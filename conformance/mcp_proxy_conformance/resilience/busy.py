@@ -9,6 +9,8 @@ import time
 
 NOTHING = (sys.executable, "-I", "-S", "-c", "")
 EVERY_S = 0.5
+BUSY_S = 0.25
+"""Seconds for the start of a program by which a machine is too busy; beside a run it takes 0.1."""
 
 
 class Starts:

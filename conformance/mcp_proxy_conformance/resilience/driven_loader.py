@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,7 +14,7 @@ import pytest
 from mcp_proxy_conformance.catalogue.own_case import OwnCase, parameter
 from mcp_proxy_conformance.catalogue.resources import LOGS
 from mcp_proxy_conformance.catalogue.world import World
-from mcp_proxy_conformance.resilience.busy import Starts
+from mcp_proxy_conformance.resilience.busy import BUSY_S, Starts
 from mcp_proxy_conformance.resilience.judged import Says, judged, to_compare, without_malformed
 from mcp_proxy_conformance.resilience.load_case import SCENARIO, STDIO, LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loader import FIRST_S
@@ -27,6 +27,8 @@ from mcp_proxy_conformance.resilience.loads import (
     MOST_AT_ONCE,
     QUICK_S,
     STARTED,
+    TOO_BUSY,
+    TRIES,
     WELL,
     Load,
     Loads,
@@ -60,12 +62,8 @@ from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, NotAppli
 LOADS = World(servers=(), id="loads")
 SLOWER = 3.0
 """The factor of timeouts in second loads: what a busy machine has made late does not fail again."""
-BUSY_S = 0.25
-"""Seconds for the start of a program by which a machine is too busy; beside a run it takes 0.1."""
 ALONE_S = 20.0
 """Seconds of a run for servers that are judged by themselves."""
-TRIES = 3
-"""How often a second load is made while the machine is too busy."""
 
 
 class LoadBench:
@@ -175,8 +173,9 @@ class DrivenLoader(Subject):
         """The pool that makes this run's loads and keeps them; created at first use."""
         if self._loads is None:
             self._loads = Loads(
-                self.target.loader, self._scratch, confirm=self._confirm, at_once=self._at_once
-            )
+                self.target.loader, self._scratch, confirm=self._confirm, at_once=self._at_once,
+                longest_start=self._starts.longest,
+            )  # fmt: skip
         return self._loads
 
     @cached_property
@@ -255,9 +254,8 @@ class DrivenLoader(Subject):
         forms = self._loads_of(case) if case is not None else []
         if (second := self._seconded(check, forms)) is None:
             return attempt(_too_busy)
-        loads = [self.loads.of(each) for each in forms]
-        late = ending.broken - second.broken
-        hurried = any(map(ran_out, loads)) or self._busy(loads)
+        late, loads = ending.broken - second.broken, [*self.loads.ended(forms)]
+        hurried = any(map(ran_out, loads)) or any(map(self.loads.was_busy, loads))
         if not hurried or second.verdict not in ("pass", "fail") or second.broken - ending.broken:
             return confirmed(ending, second, "the loader")
         alone = self._alone(case, ending, late) if case is not None and late else {}
@@ -305,22 +303,14 @@ class DrivenLoader(Subject):
 
         On that they are made again, a few times.
         """
-        bench = LoadBench(self._second_loads, self.target)
+        loads = self._second_loads
         for _ in range(TRIES):
-            second = attempt(partial(check, bench))
-            made = filter(self._second_loads.has_ended, forms)
-            if second.verdict != "fail" or not self._busy(map(self._second_loads.of, made)):
+            second = attempt(partial(check, LoadBench(loads, self.target)))
+            if second.verdict != "fail" or not any(map(loads.was_busy, loads.ended(forms))):
                 return second
-            self._second_loads.settle()
-            self._second_loads.forget(forms)
+            loads.settle()
+            loads.forget(forms)
         return None
-
-    def _busy(self, loads: Iterable[Load]) -> bool:
-        """Whether programs hardly started while one of these loads was made."""
-        return any(
-            self._starts.longest(load.ended - load.seconds, load.ended) > BUSY_S * load.slower
-            for load in loads
-        )
 
     def _confirm_ahead(self) -> None:
         """Begin second loads of each planned case that has ended and fails; they run side by side.
@@ -364,6 +354,7 @@ class DrivenLoader(Subject):
             self._again = Loads(
                 self.target.loader, self._scratch / "again",
                 learns=False, at_once=self._at_once, slower=SLOWER,
+                longest_start=self._starts.longest,
             )  # fmt: skip
         return self._again
 
@@ -372,7 +363,10 @@ class DrivenLoader(Subject):
         """The pool of loads that are made one after the other; created at first use."""
         if self._single is None:
             folder = self._scratch / "alone"
-            self._single = Loads(self.target.loader, folder, confirm=False, learns=False)
+            self._single = Loads(
+                self.target.loader, folder,
+                confirm=False, learns=False, longest_start=self._starts.longest,
+            )  # fmt: skip
         return self._single
 
     def rests(self, place: Place, ending: Ending, cited: Collection[str]) -> Rests:
@@ -423,10 +417,7 @@ def _scenarios_of(target: LoaderTarget) -> dict[str, tuple[Scenario, LoadCase]]:
 
 
 def _too_busy() -> None:
-    raise Inconclusive(
-        "this machine is too busy to tell a fault from a late answer: a program takes more than "
-        f"{BUSY_S * SLOWER:g} s to start; run fewer programs beside the suite"
-    )
+    raise Inconclusive(TOO_BUSY)
 
 
 def _is_to_confirm(ending: Ending) -> bool:

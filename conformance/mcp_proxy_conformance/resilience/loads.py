@@ -6,7 +6,7 @@ import contextlib
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from mcp_proxy_conformance.resilience.busy import BUSY_S
 from mcp_proxy_conformance.resilience.load_case import (
     CONTROL_DOWN,
     CONTROL_UP,
@@ -30,6 +31,7 @@ from mcp_proxy_conformance.targets.target import AdapterError, without_frames
 from mcp_proxy_conformance.targets.waits import LoadEnd, during
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive
 
 AT_ONCE, MOST_AT_ONCE = 8, 16
 """Loads at a time: by default, and of a loader whose programs start quickly."""
@@ -48,15 +50,22 @@ REQUESTS = 5
 """Requests of an attempt, about."""
 LOOK_S, LATER_S = 0.01, 0.5
 """Seconds between two looks at logs, and the least until a port that was closed listens."""
+MANY_TOOLS, PAGE_S = 100, 0.03
+"""Tools that are as much work as a page, and the seconds that a page takes beside other loads."""
 COUNT_S = 1.0
 """Seconds between two counts of the loads that have not ended."""
 GONE_S = 1.0
 """Seconds in which the connection of an ended program may close."""
 GROWS = 4.0
 """The most by which a pause may grow over the one before."""
-BROKEN = (AdapterError, OSError)
+BROKEN = (AdapterError, OSError, Inconclusive)
 """Errors of a load, which the check of that load tells; they say nothing of others."""
-OVER = "the run is over; no other load is made"
+TRIES = 3
+"""How often a load that fails is made while the machine is too busy."""
+TOO_BUSY = (
+    "this machine is too busy to tell a fault from a late answer: programs hardly start; run fewer "
+    "programs beside the suite"
+)
 UNSEEN = ("backlog", "unresolvable")
 """Behaviours for which a loader may wait although no server sees it."""
 ENDS = ("fin", "rst", "end")
@@ -117,6 +126,14 @@ class Load:
         return not self.untried and self.loaded.is_answered
 
 
+class RunIsOver(AdapterError):
+    """No load is made any more, or one in progress was ended with the run."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("the run is over; no other load is made")
+
+
 class _GivenUp(Exception):
     """A load was ended because another one showed meanwhile that it would not be answered."""
 
@@ -137,12 +154,14 @@ class Loads:
         learns: bool = True,
         at_once: int = AT_ONCE,
         slower: float = 1.0,
+        longest_start: Callable[[float, float], float] = lambda _since, _until: 0.0,
     ) -> None:
         """Start no load yet; `make(folder)` makes a loader that keeps its log there.
 
         `confirm`: whether a load that hangs is tried once more; `learns`: whether loads
         that would not be answered are left out; `at_once`: the most loads at a time; `slower`: the
-        factor of all timeouts and pauses, and of what outlasts them.
+        factor of all timeouts and pauses, and of what outlasts them; `longest_start` returns the
+        most seconds that the start of a program took between two monotonic times.
         """
         self._make = make
         self._folder = folder
@@ -150,6 +169,7 @@ class Loads:
         self._stoppers = Stoppers()
         self._learns = learns
         self._slower = slower
+        self._longest_start = longest_start
         self._patience = [LATE_END_S]
         self._playing: dict[Loader, LoadCase] = {}
         self._given_up: set[Loader] = set()
@@ -181,7 +201,7 @@ class Loads:
         """
         self.plan([case])
         if self._closed.is_set() and not self.has_ended(case):
-            raise AdapterError(OVER)
+            raise RunIsOver
         while not (load := self._done[case.id]).done():
             others = sum(not future.done() for future in self._done.values()) - 1
             with during(LoadEnd(case=case.id, others=others)):
@@ -193,7 +213,13 @@ class Loads:
         load = self._done.get(case.id)
         if load is None or not load.done() or load.cancelled():
             return False
-        return not (self._closed.is_set() and str(load.exception()) == OVER)
+        return not isinstance(load.exception(), RunIsOver)
+
+    def ended(self, cases: Iterable[LoadCase]) -> Iterator[Load]:
+        """Yield the loads of those cases that have ended and did not break."""
+        for case in filter(self.has_ended, cases):
+            with contextlib.suppress(*BROKEN):
+                yield self.of(case)
 
     def anew(self, case: LoadCase) -> Load:
         """Load a case once more, whatever is known of its servers; wait, and return that load.
@@ -230,9 +256,9 @@ class Loads:
 
         It is loaded without control servers that would stop the loader, and once more if a server
         got no request or the second load hangs. An unanswered load is learned from, and running
-        ones like it are ended.
+        ones like it are ended. Raises Inconclusive if it hangs whenever the machine is too busy.
         """
-        hung = again = False
+        hung, again, tries = False, False, TRIES
         while True:
             if self._stoppers.foretell(BOTH_CONTROLS):
                 case = without_controls(case)
@@ -242,6 +268,11 @@ class Loads:
             try:
                 load = self._once(case, self._patience.pop() if hung and self._patience else 0.0)
             except _GivenUp:
+                continue
+            if _hung(load) and self.was_busy(load, PATIENCE):
+                tries -= 1
+                if not tries:
+                    raise Inconclusive(TOO_BUSY)
                 continue
             if load.is_answered and (again or not self._is_doubtful(load)):
                 self._stand_in(load)
@@ -257,13 +288,17 @@ class Loads:
                 return load
             hung = True
 
+    def was_busy(self, load: Load, patience: float = 1.0) -> bool:
+        """Whether programs hardly started while a load was made, which had `patience` for that."""
+        start_s = self._longest_start(load.ended - load.seconds, load.ended)
+        return start_s > BUSY_S * load.slower * patience
+
     def _is_doubtful(self, load: Load) -> bool:
         """Whether an answered load is made once more before it counts.
 
         That is if a server got no request or, where hangs are confirmed, the second load hung.
         """
-        hung = load.again is not None and load.again.hung
-        return _is_unasked(load) or (hung and self._confirm)
+        return _is_unasked(load) or (_hung(load) and self._confirm)
 
     def _stand_in(self, load: Load) -> None:
         """If a load lost its healthy control server, begin one without controls to replace it.
@@ -296,7 +331,7 @@ class Loads:
         Raises _GivenUp if `_give_up` ended it, AdapterError if it broke or the run is over.
         """
         if self._closed.is_set():
-            raise AdapterError(OVER)
+            raise RunIsOver
         loader = self._take()
         try:
             with self._lock:
@@ -310,7 +345,7 @@ class Loads:
             if loader in self._given_up and not load.is_answered:
                 raise _GivenUp
             if self._closed.is_set() and not load.is_answered:
-                raise AdapterError(OVER)
+                raise RunIsOver
             return load
         finally:
             self._given_up.discard(loader)
@@ -474,6 +509,10 @@ def closed_at_first(own: Sequence[LoadServer]) -> list[str]:
     return [server.server_id for server in own if server.script[0].do == "refused_at_first"]
 
 
+def _hung(load: Load) -> bool:
+    return load.loaded.hung or (load.again is not None and load.again.hung)
+
+
 def _is_unasked(load: Load) -> bool:
     """Whether a server that can count requests got none, though its connection is usable.
 
@@ -528,12 +567,13 @@ def _waits(case: LoadCase) -> float:
     pause_s = case.given.base_backoff_s
     loads = case.loads + (case.again is not None)
     waits = [0.0]
+    pages = sum(len(server.listed) // (server.page_size or MANY_TOOLS) for server in case.servers())
     for server in case.servers():
         met = _met(case, server)
         pauses = pause_s * (2 ** (len(met) - 1) - 1)
         answers = REQUESTS * len(met) * server.dialect.delay_s(server.timeout_s)
         waits.append(server.timeout_s * sum(map(may_wait, met)) + pauses + answers)
-    return loads * max(waits)
+    return loads * (max(waits) + pages * PAGE_S)
 
 
 def _slowed(server: LoadServer, slower: float) -> LoadServer:

@@ -16,14 +16,16 @@ import pytest
 from msgspec.structs import replace
 
 from mcp_proxy_conformance.resilience import loads as loads_module
+from mcp_proxy_conformance.resilience.busy import BUSY_S
 from mcp_proxy_conformance.resilience.driven_loader import LoadBench
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loader import Loaded, Loader, never
 from mcp_proxy_conformance.resilience.loader_target import loader_target
-from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, WELL, Loads
+from mcp_proxy_conformance.resilience.loads import BOTH_CONTROLS, PATIENCE, WELL, Loads
 from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.result import Inconclusive
 from mcp_proxy_reference.load import loaded
 
 Json = dict[str, Any]
@@ -249,6 +251,27 @@ def test_servers_of_a_kind_that_stops_the_loader_are_not_loaded_again(
     assert (first.loaded.hung, second.loaded.hung) == (True, False)
     assert "the loader hangs on such a server (status 403 on initialize)" in second.untried
     assert [other.is_answered for other in others] == [True, True, True]
+
+
+def test_no_hang_counts_on_a_machine_that_hardly_starts_programs(
+    host: LoaderHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load that hangs while programs start too slowly is made again, then open."""
+    monkeypatch.setattr(loads_module, "GRACE_S", 0.3)
+
+    def loads(start_s: float) -> Loads:
+        return Loads(
+            lambda _: EmbeddedLoader(Stopped(denied), host), tmp_path,
+            longest_start=lambda *_: start_s,
+        )  # fmt: skip
+
+    busy, idle = loads(1.1 * PATIENCE * BUSY_S), loads(0.9 * PATIENCE * BUSY_S)
+
+    with pytest.raises(Inconclusive, match="this machine is too busy"):
+        busy.of(DENIED)
+    assert idle.of(DENIED).loaded.hung
+    busy.close()
+    idle.close()
 
 
 def test_a_load_that_hangs_once_only_is_judged_by_the_second(
