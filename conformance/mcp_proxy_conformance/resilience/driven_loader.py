@@ -39,6 +39,7 @@ from mcp_proxy_conformance.resilience.scenarios import (
     NAMES,
     generated,
     load_case,
+    one_load,
     played,
     row_name,
     scenario_loads,
@@ -48,7 +49,6 @@ from mcp_proxy_conformance.resilience.unanswered import ANSWERED, SEE
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed, reduced
-from mcp_proxy_conformance.run.space.covering import scenario
 from mcp_proxy_conformance.run.space.space import Scenario
 from mcp_proxy_conformance.run.space.symptoms import coverage
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
@@ -70,7 +70,8 @@ class LoadBench:
     """Access of a resilience check to the loads of a run."""
 
     def __init__(self, loads: Loads, target: LoaderTarget) -> None:
-        """Keep the loads and the target."""
+        """Keep the loads and the target; `loaded` are the cases that a check has asked for."""
+        self.loaded: list[LoadCase] = []
         self._loads = loads
         self._target = target
 
@@ -79,6 +80,7 @@ class LoadBench:
 
         Raises Inconclusive if the loader did not answer it, or it was not tried.
         """
+        self.loaded.append(case)
         self._loads.plan([case, *beside])
         load = self._loads.of(case)
         if not load.is_answered:
@@ -254,11 +256,16 @@ class DrivenLoader(Subject):
         forms = self._loads_of(case) if case is not None else []
         if (second := self._seconded(check, forms)) is None:
             return attempt(_too_busy)
-        late, loads = ending.broken - second.broken, [*self.loads.ended(forms)]
+        loads = [*self.loads.ended(forms)]
         hurried = any(map(ran_out, loads)) or any(map(self.loads.was_busy, loads))
-        if not hurried or second.verdict not in ("pass", "fail") or second.broken - ending.broken:
-            return confirmed(ending, second, "the loader")
-        alone = self._alone(case, ending, late) if case is not None and late else {}
+        comparable = second.verdict in ("pass", "fail") and second.broken <= ending.broken
+        if hurried and comparable:
+            return self._of_hurried(ending, second, place)
+        return confirmed(ending, second, "the loader")
+
+    def _of_hurried(self, ending: Ending, second: Ending, place: Place) -> Ending:
+        """Return of hurried loads' failure what slower loads show too, or its servers alone."""
+        alone = self._alone(ending, ending.broken - second.broken, place)
 
         def counts(finding: Finding, clause: str) -> bool:
             names = {row_name(matter.name) for matter in finding.about}
@@ -267,7 +274,7 @@ class DrivenLoader(Subject):
         return reduced(ending, counts) if second.broken or alone else second
 
     def _alone(
-        self, case: LoadCase, ending: Ending, late: Collection[str]
+        self, ending: Ending, late: Collection[str], place: Place
     ) -> dict[str, frozenset[str]]:
         """Return which of the clauses `late` the servers of a scenario break by themselves as well.
 
@@ -277,14 +284,15 @@ class DrivenLoader(Subject):
         """
         findings = [each for each in ending.findings(()) if {*each.clauses} & {*late}]
         names = {row_name(matter.name) for finding in findings for matter in finding.about}
-        own = self._scenarios[case.id][0].rows if case.id in self._scenarios else ()
+        case = self._by_place.get(place.name)
+        own = self._scenarios[case.id][0].rows if case and case.id in self._scenarios else ()
         alone: dict[str, frozenset[str]] = {}
         self._second_loads.settle()
         for name, row in zip(NAMES, own, strict=False):
             if name in names and self._alone_s > 0:
                 began = time.monotonic()
                 with suppress(*BROKEN):
-                    alone[name] = self._twice(load_case(scenario([row]), says(self.target).reads))
+                    alone[name] = self._twice(one_load(row, says(self.target).reads))
                 self._alone_s -= time.monotonic() - began
         return {name: clauses & {*late} for name, clauses in alone.items() if clauses & {*late}}
 
@@ -292,11 +300,12 @@ class DrivenLoader(Subject):
         """Load a case twice; return the clauses that both loads break, none if one was hurried."""
         self._alone_loads.of(WELL)
         bench, began = LoadBench(self._alone_loads, self.target), time.monotonic()
-        broken = [attempt(partial(_concluded, bench, case)).broken]
-        self._alone_loads.forget([case])
-        broken.append(attempt(partial(_concluded, bench, case)).broken)
+        broken = []
+        for _ in range(2):
+            self._alone_loads.forget([case])
+            broken.append(attempt(partial(_concluded, bench, case)).broken)
         starts_s = self._starts.longest(began, time.monotonic())
-        return broken[0] & broken[1] if 0 < starts_s <= BUSY_S else frozenset()
+        return frozenset.intersection(*broken) if 0 < starts_s <= BUSY_S else frozenset()
 
     def _seconded(self, check: Check, forms: Sequence[LoadCase]) -> Ending | None:
         """Call a check with second loads of these cases; None if it fails on too busy a machine.
@@ -305,11 +314,13 @@ class DrivenLoader(Subject):
         """
         loads = self._second_loads
         for _ in range(TRIES):
-            second = attempt(partial(check, LoadBench(loads, self.target)))
-            if second.verdict != "fail" or not any(map(loads.was_busy, loads.ended(forms))):
+            bench = LoadBench(loads, self.target)
+            second = attempt(partial(check, bench))
+            made = [*forms, *bench.loaded]
+            if second.verdict != "fail" or not any(map(loads.was_busy, loads.ended(made))):
                 return second
             loads.settle()
-            loads.forget(forms)
+            loads.forget(made)
         return None
 
     def _confirm_ahead(self) -> None:

@@ -33,7 +33,7 @@ from mcp_proxy_conformance.resilience.load_case import (
 from mcp_proxy_conformance.resilience.loader import Loaded, ServerOutcome
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of, bare_names
 from mcp_proxy_conformance.resilience.loads import Load
-from mcp_proxy_conformance.resilience.met import blames_of, is_unasked
+from mcp_proxy_conformance.resilience.met import blames_of, is_unasked, unseen
 from mcp_proxy_conformance.resilience.unanswered import is_healthy, waits_at
 from mcp_proxy_conformance.resilience.walk import STATUSES, Reads, walk
 from mcp_proxy_conformance.resilience.warnings import warnings
@@ -423,12 +423,12 @@ def _requests(compared: Comparison, load: Load, server: LoadServer) -> None:
 def _fair_numbers(load: Load, outcome: ServerOutcome, attempts: int) -> tuple[int, ...]:
     """Return the numbers that a loader may report for a server that counted `attempts`.
 
-    That number; also 1 for an available server, as the attempt of its success. More for a program:
-    one that is ended before it has spoken is not counted.
+    That number; also 1 for an available server, as the attempt of its success. More for a program,
+    as one that is ended before it has spoken is not counted, and for attempts that ran out of time.
     """
-    given = load.case.given
-    runs = given.server(outcome.server_id).transport == "stdio"
-    more = range(attempts + 1, given.max_attempts + 1) if runs else ()
+    most, server = load.case.given.max_attempts, load.case.given.server(outcome.server_id)
+    missed = most if server.transport == "stdio" else unseen(load, server)
+    more = range(attempts + 1, min(attempts + missed, most) + 1)
     healed = outcome.status == "available" and attempts > 1
     return (attempts, *([1] if healed else []), *more)
 

@@ -70,14 +70,15 @@ def never() -> bool:
 class Loaded:
     """One load: the answer, the line that it was read from, and its duration in seconds.
 
-    `hung`: it did not end within its deadline, so the program was ended; `late_s`: how many seconds
-    later it answered, if that was waited for. `broke`: why there is no
-    answer although the load ended, such as an error or an exit; empty if there is one.
+    `ended` is a monotonic time. `hung`: it did not end within its deadline, so the program was
+    ended; `late_s`: how many seconds later it answered, if that was waited for. `broke`: why there
+    is no answer although the load ended, such as an error or an exit; empty if there is one.
     """
 
     answer: LoadAnswer = field(default_factory=lambda: LoadAnswer(outcomes=()))
     line: bytes = b""
     seconds: float = 0.0
+    ended: float = field(default_factory=time.monotonic)
     hung: bool = False
     late_s: float | None = None
     broke: str = ""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
+from itertools import pairwise
 
 import msgspec
 
 from mcp_proxy_conformance.resilience.blame import Blame, blamed
 from mcp_proxy_conformance.resilience.load_case import LATER_PAGE, LoadServer
-from mcp_proxy_conformance.resilience.loads import Load
+from mcp_proxy_conformance.resilience.loads import MOST_TIMEOUT_S, Load
 from mcp_proxy_conformance.resilience.unanswered import may_wait
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.targets.line_program import cut
@@ -99,6 +100,25 @@ def ran_out(load: Load) -> bool:
         for server in load.case.servers()
         if (log := load.servers.log(server.server_id))
         for request, after in zip(log, [*(later.at for later in log[1:]), load.ended], strict=True)
+    )
+
+
+def unseen(load: Load, server: LoadServer) -> int:
+    """Return how many attempts at a server may have run out of time before it was asked.
+
+    On a busy machine a loader may be so late. As many as timeouts fit between the load's begin and
+    the requests, or between these; if the server is not available, also after them.
+    """
+    loaded, timeout_s = load.loaded, min(server.timeout_s * load.slower, MOST_TIMEOUT_S)
+    began, outcome = loaded.ended - loaded.seconds, loaded.outcome(server.server_id)
+    log = load.servers.log(server.server_id)
+    asked = [request for request in log if began <= request.at <= loaded.ended]
+    ends = [] if outcome is not None and outcome.status == "available" else [loaded.ended]
+    moments = [began, *(request.at for request in asked), *ends]
+    waits = [False, *(may_wait(server.behaviour(max(1, request.attempt))) for request in asked)]
+    return sum(
+        max(0, int((after - before) / timeout_s) - waited)
+        for (before, after), waited in zip(pairwise(moments), waits, strict=False)
     )
 
 

@@ -16,8 +16,7 @@ from mcp_proxy_conformance.resilience.judged import Says, judged, to_compare
 from mcp_proxy_conformance.resilience.load_case import LoadCase
 from mcp_proxy_conformance.resilience.loads import BROKEN, Load, Loads
 from mcp_proxy_conformance.resilience.met import is_unasked
-from mcp_proxy_conformance.resilience.scenarios import NAMES, load_case, row_name, space
-from mcp_proxy_conformance.run.space.covering import scenario
+from mcp_proxy_conformance.resilience.scenarios import NAMES, one_load, row_name, space
 from mcp_proxy_conformance.run.space.space import Row, Scenario, in_words
 from mcp_proxy_conformance.run.space.symptoms import (
     Observed,
@@ -112,7 +111,7 @@ class ObservedRows:
         kept = [row for row, fails in zip(rows, fail(rows), strict=True) if fails]
         if kept and self.left_s > 0:
             row = smaller(space(), kept[0], fail, until)
-            case = load_case(scenario([row]), self.says.reads)
+            case = one_load(row, self.says.reads)
             case = msgspec.structs.replace(
                 case, id=f"law-{case.id}", area="law", clauses=symptom.clauses
             )
@@ -129,7 +128,7 @@ class ObservedRows:
         One that was not played by `until` does not.
         """
         loads = self.again()
-        cases = [load_case(scenario([row]), self.says.reads) for row in rows]
+        cases = [one_load(row, self.says.reads) for row in rows]
         loads.plan(cases)
         loads.settle(until)
         with suppress(*BROKEN):

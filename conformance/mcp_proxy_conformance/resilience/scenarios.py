@@ -25,7 +25,7 @@ from mcp_proxy_conformance.resilience.load_case import (
     healed,
 )
 from mcp_proxy_conformance.resilience.walk import WORDS, Reads, signal_of, walk
-from mcp_proxy_conformance.run.space.covering import packed
+from mcp_proxy_conformance.run.space.covering import packed, scenario
 from mcp_proxy_conformance.run.space.space import (
     Dimension,
     PlayedSpace,
@@ -168,6 +168,11 @@ def load_case(scenario: Scenario, reads: Reads) -> LoadCase:
         heals=heals,
         loads=history.get("loads", 1),
     )
+
+
+def one_load(row: Row, reads: Reads) -> LoadCase:
+    """Return the load of one row's servers."""
+    return load_case(scenario([row]), reads)
 
 
 def script_of(row: Row) -> tuple[Behaviour, ...]:

@@ -15,9 +15,8 @@ from mcp_proxy_conformance.cli.groups import examples, stop
 from mcp_proxy_conformance.cli.space import told
 from mcp_proxy_conformance.resilience.load_case import SCENARIO, LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loads import handed, scripted
-from mcp_proxy_conformance.resilience.scenarios import OF_ANY, load_case, space
+from mcp_proxy_conformance.resilience.scenarios import OF_ANY, one_load, space
 from mcp_proxy_conformance.resilience.walk import Reads
-from mcp_proxy_conformance.run.space.covering import scenario
 from mcp_proxy_conformance.run.space.space import Row
 from mcp_proxy_conformance.upstream.faults import FaultServers, read_scripts
 
@@ -43,7 +42,7 @@ def serve(*, values: tuple[str, ...], lists: bool) -> None:
     known = {case.id: case for case in load_cases()}
     case = known.get(values[0]) if len(values) == 1 else None
     if case is None:
-        case = load_case(scenario([_row(values)]), Reads())
+        case = one_load(_row(values), Reads())
     with FaultServers(read_scripts(map(scripted, case.given.servers))) as servers:
         click.echo(json.dumps({"mcpServers": _configured(case, servers)}, indent=2))
         click.echo("\nserving; Ctrl-C ends it\n")

@@ -77,17 +77,18 @@ class Stoppers:
             if server.server_id != CONTROL_DOWN.server_id
             and any(kind_of(behaviour) != HEALTHY for behaviour in server.script)
         ]
-        kinds = [kind_of(CONTROL_DOWN.script[0]) if case.given.controls else HEALTHY]
-        if failing:
-            several = len(failing) > 1
-            if several and not loaded.hung:
-                return
+        latest = {
+            each.server_id: kind_of(each.behaviour(max(1, servers.attempts(each.server_id) or 1)))
+            for each in failing
+        }
+        kinds = [*latest.values()]
+        if not failing:
+            kinds = [kind_of(CONTROL_DOWN.script[0]) if case.given.controls else HEALTHY]
+        elif len(failing) > 1:
+            hung = waiting if loaded.hung else ()
             kinds = [
-                kind_of(server.behaviour(max(1, servers.attempts(server.server_id) or 1)))
-                for server in failing
-                if not several or server.server_id in waiting
+                kind for name, kind in latest.items() if name in hung and _group(kind) == WAITS
             ]
-            kinds = [kind for kind in kinds if not several or _group(kind) == WAITS]
         with self._lock:
             for kind in kinds:
                 self._kinds.setdefault(kind, "hangs" if loaded.hung else "breaks off")

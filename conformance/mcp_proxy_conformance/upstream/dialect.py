@@ -35,7 +35,7 @@ OLDER = "2025-06-18"
 OK = 200
 LATE_S, DRIPS_S, SEGMENT_S = 0.2, 0.1, 0.001
 """Seconds before a late answer, from the first to the last drip, and between two segments."""
-SLOW = 0.6
+SLOW = 0.4
 """The share of the timeout after which a slow server answers each request."""
 SEPARATORS = "one\x85two\u2028three\u2029four\x7f"
 _PIECES, _LAST_CHUNK = 8, b"0\r\n\r\n"

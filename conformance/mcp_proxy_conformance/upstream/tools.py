@@ -96,7 +96,7 @@ class ServerState:
         self._lists = 0
         self._asked: set[str | None] = set()
         self._tools: dict[str, UpstreamTool] = {}
-        self._pages: dict[str | None, bytes] = {}
+        self._pages: dict[str | None, bytes] | None = None
         self.set_tools(tools)
 
     @property
@@ -111,9 +111,8 @@ class ServerState:
         by_name = {tool.name: tool for tool in listed}
         if len(by_name) != len(listed):
             raise ValueError(f"two tools of {self.name} have the same name; rename one")
-        pages = render_pages(listed, self._page_size, self._cursors, self._mark)
         with self._lock:
-            self._tools, self._pages = by_name, pages
+            self._tools, self._pages = by_name, None
         self.changed()
 
     def add_tool(self, tool: UpstreamTool) -> None:
@@ -168,7 +167,7 @@ class ServerState:
             if not isinstance(cursor, str | None):
                 return None
             self._asked.add(cursor)
-            return self._pages.get(cursor)
+            return self._rendered().get(cursor)
 
     def unasked_page(self, tool: str) -> int:
         """Return the number of the page that lists a tool if that page was never requested, else 0.
@@ -179,8 +178,16 @@ class ServerState:
         with self._lock:
             place = next((n for n, name in enumerate(self._tools) if name == tool), 0)
             page = place // self._page_size if self._page_size else 0
-            asked = (list(self._pages)[page] if page < len(self._pages) else None) in self._asked
+            names = [*self._rendered()]
+            asked = (names[page] if page < len(names) else None) in self._asked
             return page + 1 if page and self._asked and not asked else 0
+
+    def _rendered(self) -> dict[str | None, bytes]:
+        """Return the pages, made when they are first asked for: many servers of a run never are."""
+        if self._pages is None:
+            listed = [*self._tools.values()]
+            self._pages = render_pages(listed, self._page_size, self._cursors, self._mark)
+        return self._pages
 
     def count_call(self, name: str) -> bool:
         """Count a call, of an unknown tool too; return whether the tool exists."""

@@ -5,23 +5,26 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
 from mcp_proxy_conformance.resilience import driven_loader
-from mcp_proxy_conformance.resilience.busy import Starts
-from mcp_proxy_conformance.resilience.driven_loader import BUSY_S, SLOWER, says
+from mcp_proxy_conformance.resilience.busy import BUSY_S, Starts
+from mcp_proxy_conformance.resilience.driven_loader import SLOWER, says
 from mcp_proxy_conformance.resilience.judged import judged
-from mcp_proxy_conformance.resilience.load_case import load_cases
-from mcp_proxy_conformance.resilience.loader import Loader
+from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadServer, load_cases
+from mcp_proxy_conformance.resilience.loader import LoadAnswer, Loaded, Loader, ServerOutcome
 from mcp_proxy_conformance.resilience.loader_description import OF_LOADERS
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
-from mcp_proxy_conformance.resilience.loads import Loads
+from mcp_proxy_conformance.resilience.loads import WELL, Load, Loads
+from mcp_proxy_conformance.resilience.met import unseen
 from mcp_proxy_conformance.resilience.scenarios import SLOW_S, scenarios
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
+from mcp_proxy_conformance.upstream.faults import FaultServers, Seen
 from mcp_proxy_conformance.verdict.exposed_secret import shows
 from mcp_proxy_mutants.resilience.changed import ChangedLoad
 from mcp_proxy_mutants.resilience.mutants import load_mutants
@@ -325,6 +328,31 @@ def test_what_slower_loads_do_not_show_counts_if_it_shows_alone(
     (result,) = tried(trial(target, selection, profile="resilience", confirm=True), tmp_path).every
 
     assert (result["verdict"], "O3.loaded" in result["clauses"]) == (verdict, True)
+
+
+@pytest.mark.parametrize(
+    ("asked_at", "status", "most"),
+    [
+        ((0.1,), "available", 0),
+        ((1.1,), "available", 1),
+        ((0.1, 2.3), "available", 1),
+        ((0.1,), "transient", 1),
+        ((), "transient", 3),
+    ],
+)
+def test_attempts_that_ran_out_of_time_may_not_have_been_seen(
+    asked_at: tuple[float, ...], status: str, most: int
+) -> None:
+    """In a load of 3 s each timeout of 1 s without a request may be an attempt, but at silence."""
+    server = LoadServer(server_id="oak", tools=(), timeout_s=1.0, script=(Behaviour(do="silence"),))
+    log = [Seen(at=at, connection=1, server="oak", attempt=1) for at in asked_at]
+    answer = LoadAnswer(outcomes=(ServerOutcome(server_id="oak", status=status),))
+    load = Load(
+        case=WELL, servers=cast(FaultServers, SimpleNamespace(log=lambda _: log)),
+        loaded=Loaded(answer=answer, seconds=3.0, ended=3.0), attempts={}, unmet={},
+    )  # fmt: skip
+
+    assert unseen(load, server) == most
 
 
 @pytest.mark.proof
