@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
@@ -48,7 +49,7 @@ from mcp_proxy_conformance.resilience.scenarios import (
 from mcp_proxy_conformance.resilience.unanswered import ANSWERED, SEE
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.collection import Place
-from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed, reduced
+from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed, opened, reduced
 from mcp_proxy_conformance.run.space.space import Scenario
 from mcp_proxy_conformance.run.space.symptoms import coverage
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
@@ -62,6 +63,8 @@ from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, NotAppli
 LOADS = World(servers=(), id="loads")
 SLOWER = 3.0
 """The factor of timeouts in second loads: what a busy machine has made late does not fail again."""
+ENOUGH = 3
+"""Cases that confirm that a clause is broken; others that break no other clause are left open."""
 ALONE_S = 20.0
 """Seconds of a run for servers that are judged by themselves."""
 
@@ -169,6 +172,7 @@ class DrivenLoader(Subject):
         self._single: Loads | None = None
         self._starts = Starts()
         self._alone_s = ALONE_S
+        self._confirmed: Counter[str] = Counter()
 
     @property
     def loads(self) -> Loads:
@@ -244,12 +248,24 @@ class DrivenLoader(Subject):
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
         """Call a check; if failures are to be confirmed, confirm one with second loads.
 
-        A hang was tried twice, and is not confirmed here. Of what fails in loads whose time a busy
-        machine may have used up, only what fails in slower ones too is wrong, or by itself.
+        A hang was tried twice, and is not confirmed here; nor is what breaks only clauses of which
+        enough failures are confirmed: it stays open.
         """
         ending = attempt(partial(check, bench))
         if not (self._confirm and _is_to_confirm(ending)):
             return ending
+        if ending.broken and all(self._confirmed[clause] >= ENOUGH for clause in ending.broken):
+            return opened(ending, _enough(ending.broken))
+        ending = self._confirmed_by(check, ending, place)
+        self._confirmed.update(ending.broken)
+        return ending
+
+    def _confirmed_by(self, check: Check, ending: Ending, place: Place) -> Ending:
+        """Return a failure as far as second loads confirm it.
+
+        Of what fails in loads whose time a busy machine may have used up, only what fails in slower
+        ones too is wrong, or by itself.
+        """
         self.loads.settle()
         self._confirm_ahead()
         case = self._by_place.get(place.name)
@@ -324,10 +340,12 @@ class DrivenLoader(Subject):
         return None
 
     def _confirm_ahead(self) -> None:
-        """Begin second loads of each planned case that has ended and fails; they run side by side.
+        """Begin second loads of planned cases that have ended and fail; they run side by side.
 
-        So do those with which they will be compared. Cases that have ended are not looked at again.
+        So do those with which they will be compared. Of cases that break the same clauses, they are
+        enough to confirm these. Cases that have ended are not looked at again.
         """
+        alike: Counter[frozenset[str]] = Counter()
         bench = LoadBench(self.loads, self.target)
         ended = {
             case.id: several
@@ -337,9 +355,12 @@ class DrivenLoader(Subject):
         for several in ended.values():
             self._compare_ahead(several, self.loads)
         for case in self._cases:
-            if case.id in ended and _is_to_confirm(attempt(partial(_concluded, bench, case))):
-                self._second_loads.plan(ended[case.id])
-                self._compare_ahead(ended[case.id], self._second_loads)
+            ending = attempt(partial(_concluded, bench, case)) if case.id in ended else None
+            if ending is None or not _is_to_confirm(ending) or alike[ending.broken] >= ENOUGH:
+                continue
+            alike[ending.broken] += 1
+            self._second_loads.plan(ended[case.id])
+            self._compare_ahead(ended[case.id], self._second_loads)
         self._cases = [case for case in self._cases if case.id not in ended]
 
     def _compare_ahead(self, cases: Sequence[LoadCase], loads: Loads) -> None:
@@ -429,6 +450,12 @@ def _scenarios_of(target: LoaderTarget) -> dict[str, tuple[Scenario, LoadCase]]:
 
 def _too_busy() -> None:
     raise Inconclusive(TOO_BUSY)
+
+
+def _enough(broken: Collection[str]) -> Inconclusive:
+    names = ", ".join(sorted(broken))
+    reason = f"it failed {names} too; {ENOUGH} other cases confirm that, so it was not loaded again"
+    return Inconclusive(reason, cause="other_clause", needs=sorted(broken))
 
 
 def _is_to_confirm(ending: Ending) -> bool:

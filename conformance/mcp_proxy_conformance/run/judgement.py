@@ -310,6 +310,16 @@ def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> En
     return replace(ended, since=ending.since, comparison=left)
 
 
+def opened(ending: Ending, error: Inconclusive) -> Ending:
+    """Return a failure with what it breaks left open by that error; what else it shows is kept."""
+    own, broken = ending.comparison or Comparison(), ending.broken
+    steady = {clause: n for clause, n in own.observed.items() if clause not in broken}
+    unsettled = Open(clauses=tuple(sorted(broken)), reason=str(error), cause=error.cause,
+                     needs=error.needs)  # fmt: skip
+    comparison = replace(own, findings=[], observed=Counter(steady), open=[*own.open, unsettled])
+    return replace(_open(error), since=ending.since, comparison=comparison)
+
+
 def reduced(ending: Ending, counts: Callable[[Finding, str], bool]) -> Ending:
     """Return a failure with those findings, and clauses of them, only that `counts` says do."""
     kept = [

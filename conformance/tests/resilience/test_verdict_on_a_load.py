@@ -330,6 +330,28 @@ def test_what_slower_loads_do_not_show_counts_if_it_shows_alone(
     assert (result["verdict"], "O3.loaded" in result["clauses"]) == (verdict, True)
 
 
+def test_what_enough_cases_confirm_is_not_confirmed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of five cases that break the same clause three are loaded again and fail, two stay open."""
+
+    def silence(answer: dict[str, Any], _: dict[str, Any]) -> dict[str, Any]:
+        for own in answer["outcomes"]:
+            own["error"] = None
+        return answer
+
+    monkeypatch.setattr(Starts, "longest", lambda *_: 0.01)
+    target = embedded_target(ChangedLoad(id="silent", text="It has no errors.", edit=silence))
+    words = ("denied", "failing", "malformed", "missing", "refused")
+    selection = Selection(checks=tuple(f"outcome-alone-{word}" for word in words))
+
+    results = tried(trial(target, selection, profile="resilience", confirm=True), tmp_path).every
+
+    verdicts = [each["verdict"] for each in results]
+    assert sorted(verdicts) == ["fail"] * 3 + ["inconclusive"] * 2
+    assert {each["cause"] for each in results} == {"", "other_clause"}
+
+
 @pytest.mark.parametrize(
     ("asked_at", "status", "most"),
     [
