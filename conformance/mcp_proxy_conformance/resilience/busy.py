@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 NOTHING = (sys.executable, "-I", "-S", "-c", "")
 EVERY_S = 0.5
@@ -26,14 +27,15 @@ class Starts:
         """Begin to measure, in the background, until it is closed."""
         threading.Thread(target=self._measure, name="starts", daemon=True).start()
 
-    def longest(self, since: float, until: float) -> float:
-        """Return the most seconds of one that was under way between two monotonic times, or 0.
+    def slow(self, since: float, until: float, over_s: float) -> float:
+        """Return the share of the time between two monotonic times in which starts were slow.
 
-        One that has not ended counts as long as it has taken.
+        These took more than `over_s` seconds, or do so by now. 0 if nothing is measured.
         """
-        lately = [(self._since, time.monotonic())] if self._since else []
-        within = (end - at for at, end in [*self._took, *lately] if end >= since and at <= until)
-        return max(within, default=0.0)
+        began, now = self._since, time.monotonic()
+        starts = [*self._took, *([(began, now)] if began else [])]
+        slow = (min(end, until) - max(at, since) for at, end in starts if end - at > over_s)
+        return sum(each for each in slow if each > 0) / max(until - since, EVERY_S)
 
     def close(self) -> None:
         """Measure no more."""
@@ -42,6 +44,7 @@ class Starts:
     def _measure(self) -> None:
         while not self._closed.wait(EVERY_S):
             self._since = began = time.monotonic()
-            subprocess.run(NOTHING, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - python
+            with suppress(OSError):
+                subprocess.run(NOTHING, check=False, stdin=subprocess.DEVNULL)  # noqa: S603 - python
             self._took.append((began, time.monotonic()))
             self._since = 0.0

@@ -52,7 +52,9 @@ def profile_of(target: LoaderTarget) -> str:
 
 def driven(request: RunRequest, target: LoaderTarget, _chosen: Profile, scratch: Path) -> Subject:
     """Return the loader to drive."""
-    return DrivenLoader(target, request.out, scratch, confirm=request.confirm)
+    return DrivenLoader(
+        target, request.out, scratch, confirm=request.confirm, excuses=bool(request.deviations)
+    )
 
 
 def _lacking(capabilities: Collection[str]) -> list[str]:

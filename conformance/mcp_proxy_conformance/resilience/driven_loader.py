@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +52,7 @@ from mcp_proxy_conformance.resilience.unanswered import ANSWERED, SEE
 from mcp_proxy_conformance.resilience.walk import Reads
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed, opened, reduced
-from mcp_proxy_conformance.run.space.space import Scenario
+from mcp_proxy_conformance.run.space.space import Row, Scenario
 from mcp_proxy_conformance.run.space.symptoms import coverage
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.state_folder import keep_log, remove
@@ -63,17 +65,27 @@ from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, NotAppli
 LOADS = World(servers=(), id="loads")
 SLOWER = 3.0
 """The factor of timeouts in second loads: what a busy machine has made late does not fail again."""
-ENOUGH = 3
+ENOUGH = 2
 """Cases that confirm that a clause is broken; others that break no other clause are left open."""
 ALONE_S = 20.0
 """Seconds of a run for servers that are judged by themselves."""
+STEP_S = 5.0
+"""Seconds by which loads differ that are not taken for equally quick."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A case whose loads fail, and how it ended."""
+
+    case: LoadCase
+    ending: Ending
 
 
 class LoadBench:
     """Access of a resilience check to the loads of a run."""
 
     def __init__(self, loads: Loads, target: LoaderTarget) -> None:
-        """Keep the loads and the target; `loaded` are the cases that a check has asked for."""
+        """Keep the loads and the target; `loaded` are the cases that a check has loaded itself."""
         self.loaded: list[LoadCase] = []
         self._loads = loads
         self._target = target
@@ -151,10 +163,19 @@ class DrivenLoader(Subject):
     indivisible = "the loads of a loader already run at the same time; leave -n out"
     target: LoaderTarget
 
-    def __init__(self, target: LoaderTarget, out: Path, scratch: Path, *, confirm: bool) -> None:
+    def __init__(
+        self,
+        target: LoaderTarget,
+        out: Path,
+        scratch: Path,
+        *,
+        confirm: bool,
+        excuses: bool = False,
+    ) -> None:
         """Keep the settings, and the target's only cases if it has any; load nothing yet.
 
-        `confirm`: whether failures and hangs are confirmed by second loads.
+        `confirm`: whether failures and hangs are confirmed by second loads; `excuses`: whether some
+        failures are known and excused, so that each has to be told.
         """
         self.target = target
         self.own_cases = [OwnCase(own, _world(own), own.needs) for own in target.cases]
@@ -162,7 +183,7 @@ class DrivenLoader(Subject):
         played = [case for _, case in self._scenarios.values()]
         self.scenarios = [OwnCase(own, _world(own), own.needs, scenario=True) for own in played]
         self.remarks, self.broken = target.remarks, target.broken
-        self._out, self._scratch, self._confirm = out, scratch, confirm
+        self._out, self._scratch, self._confirm, self._excuses = out, scratch, confirm, excuses
         self._at_once = AT_ONCE
         self._cases: list[LoadCase] = []
         self._by_place: dict[str, LoadCase] = {}
@@ -172,6 +193,8 @@ class DrivenLoader(Subject):
         self._single: Loads | None = None
         self._starts = Starts()
         self._alone_s = ALONE_S
+        self._failures: list[Failure] = []
+        self._firm: dict[str, Ending] = {}
         self._confirmed: Counter[str] = Counter()
 
     @property
@@ -180,7 +203,7 @@ class DrivenLoader(Subject):
         if self._loads is None:
             self._loads = Loads(
                 self.target.loader, self._scratch, confirm=self._confirm, at_once=self._at_once,
-                longest_start=self._starts.longest,
+                slow=self._starts.slow,
             )  # fmt: skip
         return self._loads
 
@@ -248,51 +271,88 @@ class DrivenLoader(Subject):
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
         """Call a check; if failures are to be confirmed, confirm one with second loads.
 
-        A hang was tried twice, and is not confirmed here; nor is what breaks only clauses of which
-        enough failures are confirmed: it stays open.
+        A hang was tried twice, and is not confirmed here. Of cases that break the same clauses the
+        quickest are loaded again; what breaks only clauses of which enough failures are confirmed
+        stays open.
         """
         ending = attempt(partial(check, bench))
         if not (self._confirm and _is_to_confirm(ending)):
             return ending
-        if ending.broken and all(self._confirmed[clause] >= ENOUGH for clause in ending.broken):
+        self._look_at_failures()
+        case = self._by_place.get(place.name)
+        for failure in self._quickest(ending.broken):
+            self._firm_of(failure)
+        if case is not None and case.id in self._firm:
+            return self._firm[case.id]
+        if ending.broken and self._is_enough(self._confirmed, ending.broken):
             return opened(ending, _enough(ending.broken))
-        ending = self._confirmed_by(check, ending, place)
+        ending = self._confirmed_by(check, ending, case, bench.loaded)
         self._confirmed.update(ending.broken)
         return ending
 
-    def _confirmed_by(self, check: Check, ending: Ending, place: Place) -> Ending:
+    def _quickest(self, broken: Collection[str]) -> list[Failure]:
+        """Return a few failures that may confirm what is not confirmed enough; begin their loads.
+
+        None if some failures are excused, for then each counts.
+        """
+        if self._excuses:
+            return []
+        missing = {clause for clause in broken if self._confirmed[clause] < ENOUGH}
+        untried = (each for each in self._failures if each.case.id not in self._firm)
+        few = [*islice((each for each in untried if each.ending.broken & missing), ENOUGH)]
+        for failure in few:
+            self._load_again(failure.case)
+        return few
+
+    def _load_again(self, case: LoadCase) -> None:
+        """Begin second loads of a case, and those with which they will be compared."""
+        self._second_loads.plan(self._loads_of(case))
+        self._compare_ahead(case, self._second_loads)
+
+    def _firm_of(self, failure: Failure) -> None:
+        """Confirm the failure of a case."""
+        check = partial(_concluded, case=failure.case)
+        firm = self._confirmed_by(check, failure.ending, failure.case, ())
+        self._firm[failure.case.id] = firm
+        self._confirmed.update(firm.broken)
+
+    def _confirmed_by(
+        self, check: Check, ending: Ending, case: LoadCase | None, loaded: Sequence[LoadCase]
+    ) -> Ending:
         """Return a failure as far as second loads confirm it.
 
         Of what fails in loads whose time a busy machine may have used up, only what fails in slower
-        ones too is wrong, or by itself.
+        ones too is wrong, or by itself. They are those of the case, or those that the check has
+        `loaded`.
         """
-        self.loads.settle()
-        self._confirm_ahead()
-        case = self._by_place.get(place.name)
-        forms = self._loads_of(case) if case is not None else []
-        if (second := self._seconded(check, forms)) is None:
-            return attempt(_too_busy)
-        loads = [*self.loads.ended(forms)]
+        forms = self._loads_of(case) if case else []
+        second = self._seconded(check, forms)
+        if isinstance(second.error, Inconclusive):
+            return opened(ending, second.error)
+        loads = [*self._compared(self.loads, [*forms, *loaded])]
         hurried = any(map(ran_out, loads)) or any(map(self.loads.was_busy, loads))
         comparable = second.verdict in ("pass", "fail") and second.broken <= ending.broken
         if hurried and comparable:
-            return self._of_hurried(ending, second, place)
+            return self._of_hurried(ending, second, case)
         return confirmed(ending, second, "the loader")
 
-    def _of_hurried(self, ending: Ending, second: Ending, place: Place) -> Ending:
+    def _of_hurried(self, ending: Ending, second: Ending, case: LoadCase | None) -> Ending:
         """Return of hurried loads' failure what slower loads show too, or its servers alone."""
-        alone = self._alone(ending, ending.broken - second.broken, place)
+        late = ending.broken - second.broken
+        rows = self._scenarios[case.id][0].rows if case and case.id in self._scenarios else ()
+        alone = self._alone(ending, late, rows) if late and rows else {}
 
         def counts(finding: Finding, clause: str) -> bool:
             names = {row_name(matter.name) for matter in finding.about}
             return clause in second.broken or any(clause in alone.get(n, ()) for n in names)
 
-        return reduced(ending, counts) if second.broken or alone else second
+        kept = reduced(ending, counts)
+        return kept if kept.broken else second
 
     def _alone(
-        self, ending: Ending, late: Collection[str], place: Place
+        self, ending: Ending, late: Collection[str], rows: Sequence[Row]
     ) -> dict[str, frozenset[str]]:
-        """Return which of the clauses `late` the servers of a scenario break by themselves as well.
+        """Return which of the clauses `late` the servers of these rows break by themselves as well.
 
         Those of a row's name it breaks twice in loads of that row, at the speed of the first load,
         in a program that has loaded before and while nothing else is loaded, on a machine that is
@@ -300,11 +360,9 @@ class DrivenLoader(Subject):
         """
         findings = [each for each in ending.findings(()) if {*each.clauses} & {*late}]
         names = {row_name(matter.name) for finding in findings for matter in finding.about}
-        case = self._by_place.get(place.name)
-        own = self._scenarios[case.id][0].rows if case and case.id in self._scenarios else ()
         alone: dict[str, frozenset[str]] = {}
         self._second_loads.settle()
-        for name, row in zip(NAMES, own, strict=False):
+        for name, row in zip(NAMES, rows, strict=False):
             if name in names and self._alone_s > 0:
                 began = time.monotonic()
                 with suppress(*BROKEN):
@@ -320,11 +378,11 @@ class DrivenLoader(Subject):
         for _ in range(2):
             self._alone_loads.forget([case])
             broken.append(attempt(partial(_concluded, bench, case)).broken)
-        starts_s = self._starts.longest(began, time.monotonic())
-        return frozenset.intersection(*broken) if 0 < starts_s <= BUSY_S else frozenset()
+        is_busy = self._starts.slow(began, time.monotonic(), BUSY_S) > 0
+        return frozenset() if is_busy else frozenset.intersection(*broken)
 
-    def _seconded(self, check: Check, forms: Sequence[LoadCase]) -> Ending | None:
-        """Call a check with second loads of these cases; None if it fails on too busy a machine.
+    def _seconded(self, check: Check, forms: Sequence[LoadCase]) -> Ending:
+        """Call a check with second loads of these cases; it stays open if the machine is too busy.
 
         On that they are made again, a few times.
         """
@@ -332,42 +390,59 @@ class DrivenLoader(Subject):
         for _ in range(TRIES):
             bench = LoadBench(loads, self.target)
             second = attempt(partial(check, bench))
-            made = [*forms, *bench.loaded]
-            if second.verdict != "fail" or not any(map(loads.was_busy, loads.ended(made))):
+            made = [*self._compared(loads, [*forms, *bench.loaded])]
+            if second.verdict != "fail" or not any(map(loads.was_busy, made)):
                 return second
             loads.settle()
-            loads.forget(made)
-        return None
+            loads.forget([load.case for load in made])
+        return opened(second, Inconclusive(TOO_BUSY))
 
-    def _confirm_ahead(self) -> None:
-        """Begin second loads of planned cases that have ended and fail; they run side by side.
+    def _compared(self, loads: Loads, cases: Sequence[LoadCase]) -> Iterator[Load]:
+        """Yield the loads of these cases that have ended, and those that they are compared with."""
+        for load in loads.ended(cases):
+            yield load
+            yield from loads.ended(to_compare(load, says(self.target)))
 
-        So do those with which they will be compared. Of cases that break the same clauses, they are
-        enough to confirm these. Cases that have ended are not looked at again.
+    def _look_at_failures(self) -> None:
+        """Note which cases that have ended fail, quickest first; begin some of their second loads.
+
+        They are enough to confirm that each clause is broken, and run side by side; so do the loads
+        with which they will be compared. Cases that have ended are not looked at again.
         """
-        alike: Counter[frozenset[str]] = Counter()
+        self.loads.settle()
+        ended = [case for case in self._cases
+                 if all(map(self.loads.has_ended, self._loads_of(case)))]  # fmt: skip
+        for case in ended:
+            self._compare_ahead(case, self.loads)
         bench = LoadBench(self.loads, self.target)
-        ended = {
-            case.id: several
-            for case in self._cases
-            if all(map(self.loads.has_ended, several := self._loads_of(case)))
-        }
-        for several in ended.values():
-            self._compare_ahead(several, self.loads)
-        for case in self._cases:
-            ending = attempt(partial(_concluded, bench, case)) if case.id in ended else None
-            if ending is None or not _is_to_confirm(ending) or alike[ending.broken] >= ENOUGH:
-                continue
-            alike[ending.broken] += 1
-            self._second_loads.plan(ended[case.id])
-            self._compare_ahead(ended[case.id], self._second_loads)
-        self._cases = [case for case in self._cases if case.id not in ended]
+        endings = ((case, attempt(partial(_concluded, bench, case))) for case in ended)
+        self._failures += [
+            Failure(case, ending) for case, ending in endings if _is_to_confirm(ending)
+        ]
+        self._failures.sort(key=self._slowness)
+        planned = self._confirmed.copy()
+        for failure in self._failures if ended else ():
+            if not self._is_enough(planned, failure.ending.broken):
+                planned.update(failure.ending.broken)
+                self._load_again(failure.case)
+        self._cases = [case for case in self._cases if case not in ended]
 
-    def _compare_ahead(self, cases: Sequence[LoadCase], loads: Loads) -> None:
-        """Begin, in that pool, the loads with which these cases' own will be compared."""
-        with suppress(*BROKEN):
-            for load in map(self.loads.of, cases):
-                LoadBench(loads, self.target).ahead(load)
+    def _slowness(self, failure: Failure) -> int:
+        """Return how long the loads of a case took, in steps that are alike in most runs."""
+        loads = self.loads.ended(self._loads_of(failure.case))
+        return int(max((load.ended - load.began for load in loads), default=0.0) / STEP_S)
+
+    def _is_enough(self, cases: Counter[str], broken: Collection[str]) -> bool:
+        """Whether these numbers of cases confirm that each clause is broken.
+
+        Never if some failures are excused, for then each counts.
+        """
+        return not self._excuses and all(cases[clause] >= ENOUGH for clause in broken)
+
+    def _compare_ahead(self, case: LoadCase, loads: Loads) -> None:
+        """Begin, in that pool, the loads with which the case's own will be compared."""
+        for load in self.loads.ended(self._loads_of(case)):
+            LoadBench(loads, self.target).ahead(load)
 
     def _loads_of(self, case: LoadCase) -> list[LoadCase]:
         """Return the loads by which a case is judged: one for each declared signature, or itself.
@@ -385,8 +460,8 @@ class DrivenLoader(Subject):
         if self._again is None:
             self._again = Loads(
                 self.target.loader, self._scratch / "again",
-                learns=False, at_once=self._at_once, slower=SLOWER,
-                longest_start=self._starts.longest,
+                confirm=False, learns=False, at_once=self._at_once, slower=SLOWER,
+                slow=self._starts.slow,
             )  # fmt: skip
         return self._again
 
@@ -397,7 +472,7 @@ class DrivenLoader(Subject):
             folder = self._scratch / "alone"
             self._single = Loads(
                 self.target.loader, folder,
-                confirm=False, learns=False, longest_start=self._starts.longest,
+                confirm=False, learns=False, slow=self._starts.slow,
             )  # fmt: skip
         return self._single
 
@@ -409,8 +484,8 @@ class DrivenLoader(Subject):
             return Rests(ending=ending)
         findings = ending.findings(())
         lines = [*self.rows.story(known, findings)] if known.area == SCENARIO else []
-        lines += [line for form in self._loads_of(known)[:1]
-                  for line in happened(self.loads.of(form), findings)]  # fmt: skip
+        lines += [line for load in self.loads.ended(self._loads_of(known)[:1])
+                  for line in happened(load, findings)]  # fmt: skip
         return Rests(ending=ending, lines=tuple(lines))
 
     def finish(self) -> None:
@@ -446,10 +521,6 @@ def _scenarios_of(target: LoaderTarget) -> dict[str, tuple[Scenario, LoadCase]]:
     if target.examples:
         known += generated(target.examples, target.seed, target.capabilities, target.space)
     return {each.id: (each, load_case(each, reads)) for each in known}
-
-
-def _too_busy() -> None:
-    raise Inconclusive(TOO_BUSY)
 
 
 def _enough(broken: Collection[str]) -> Inconclusive:

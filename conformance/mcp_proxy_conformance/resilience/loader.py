@@ -70,9 +70,10 @@ def never() -> bool:
 class Loaded:
     """One load: the answer, the line that it was read from, and its duration in seconds.
 
-    `ended` is a monotonic time. `hung`: it did not end within its deadline, so the program was
-    ended; `late_s`: how many seconds later it answered, if that was waited for. `broke`: why there
-    is no answer although the load ended, such as an error or an exit; empty if there is one.
+    `ended` is a monotonic time. `hung`: it did not end within its deadline, which is its end then,
+    and the program was ended; `late_s`: how many seconds later it answered, if that was waited for.
+    `broke`: why there is no answer although the load ended, such as an error or an exit; empty if
+    there is one.
     """
 
     answer: LoadAnswer = field(default_factory=lambda: LoadAnswer(outcomes=()))
@@ -239,7 +240,7 @@ class LoaderProgram:
                     program.receive(late_s)
                     ended = time.monotonic() - began - seconds
                 self.stop(0.0)
-                return Loaded(seconds=seconds, hung=True, late_s=ended)
+                return Loaded(seconds=seconds, ended=began + seconds, hung=True, late_s=ended)
             except ProgramEnded as end:
                 error = self._break(f"it {end} before it answered the load")
                 return self._broken(servers, error, began)

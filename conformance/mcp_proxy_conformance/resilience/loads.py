@@ -62,6 +62,8 @@ BROKEN = (AdapterError, OSError, Inconclusive)
 """Errors of a load, which the check of that load tells; they say nothing of others."""
 TRIES = 3
 """How often a load that fails is made while the machine is too busy."""
+SLOW = 1 / 3
+"""The share of a load that hung, by which the machine was too busy for it: the rest is enough."""
 TOO_BUSY = (
     "this machine is too busy to tell a fault from a late answer: programs hardly start; run fewer "
     "programs beside the suite"
@@ -84,9 +86,10 @@ class Load:
     `attempts` are counts by server id, None where they cannot be counted; `unmet` is why this
     machine cannot play a server's fault, by server id; `again` is a second load of the same
     servers, whose scripts continue, and `attempts_again` are its attempts. `untried`: why the load
-    was not even begun, because the loader would not answer it; empty if it was. `ended` is a
-    monotonic time; `left` is what still runs after the end of the loader, if that was looked at;
-    `compared` keeps how it was judged; `when` is which load of its case it is, in words; `slower`
+    was not even begun, because the loader would not answer it; empty if it was. `began` and `ended`
+    are monotonic times, of all its loads; `left` is what still runs after the end of the loader, if
+    that was looked at; `compared` keeps how it was judged; `when` is which load of its case it is,
+    in words; `slower`
     is the factor of what its servers wait; `waiting` are the ids of the servers for whose answer
     the loader waited when it was last looked at.
     """
@@ -99,7 +102,8 @@ class Load:
     again: Loaded | None = None
     attempts_again: Mapping[str, int] = field(default_factory=dict)
     untried: str = ""
-    ended: float = field(default_factory=time.monotonic)
+    began: float = 0.0
+    ended: float = 0.0
     left: tuple[str, ...] = ()
     compared: list[Comparison] = field(default_factory=list)
     when: str = ""
@@ -114,11 +118,6 @@ class Load:
         case = msgspec.structs.replace(self.case, then=self.case.again or {})
         return replace(self, case=case, loaded=self.again, attempts=self.attempts_again,
                        again=None, when=" in the second load")  # fmt: skip
-
-    @property
-    def seconds(self) -> float:
-        """How long it took, with the second load."""
-        return self.loaded.seconds + (self.again.seconds if self.again is not None else 0.0)
 
     @property
     def is_answered(self) -> bool:
@@ -154,14 +153,14 @@ class Loads:
         learns: bool = True,
         at_once: int = AT_ONCE,
         slower: float = 1.0,
-        longest_start: Callable[[float, float], float] = lambda _since, _until: 0.0,
+        slow: Callable[[float, float, float], float] = lambda *_: 0.0,
     ) -> None:
         """Start no load yet; `make(folder)` makes a loader that keeps its log there.
 
         `confirm`: whether a load that hangs is tried once more; `learns`: whether loads
         that would not be answered are left out; `at_once`: the most loads at a time; `slower`: the
-        factor of all timeouts and pauses, and of what outlasts them; `longest_start` returns the
-        most seconds that the start of a program took between two monotonic times.
+        factor of all timeouts and pauses, and of what outlasts them; `slow` returns the share of
+        the time between two monotonic times in which programs took more seconds than that to start.
         """
         self._make = make
         self._folder = folder
@@ -169,7 +168,7 @@ class Loads:
         self._stoppers = Stoppers()
         self._learns = learns
         self._slower = slower
-        self._longest_start = longest_start
+        self._slow = slow
         self._patience = [LATE_END_S]
         self._playing: dict[Loader, LoadCase] = {}
         self._given_up: set[Loader] = set()
@@ -203,7 +202,7 @@ class Loads:
         if self._closed.is_set() and not self.has_ended(case):
             raise RunIsOver
         while not (load := self._done[case.id]).done():
-            others = sum(not future.done() for future in self._done.values()) - 1
+            others = sum(not future.done() for future in [*self._done.values()]) - 1
             with during(LoadEnd(case=case.id, others=others)):
                 wait([load], COUNT_S)
         return load.result()
@@ -229,10 +228,15 @@ class Loads:
         return self._crew.submit(self._once, case).result()
 
     def forget(self, cases: Sequence[LoadCase]) -> None:
-        """Forget the loads of these cases, so that they are made anew when they are needed."""
+        """Forget the loads of these cases, so that they are made anew when they are needed.
+
+        Those that have not begun are dropped, those in progress are kept.
+        """
         with self._lock:
             for case in cases:
-                self._done.pop(case.id, None)
+                load = self._done.get(case.id)
+                if load is not None and (load.cancel() or load.done()):
+                    del self._done[case.id]
 
     def settle(self, until: float | None = None) -> None:
         """Wait until no load is in progress, at most until that monotonic time."""
@@ -256,7 +260,8 @@ class Loads:
 
         It is loaded without control servers that would stop the loader, and once more if a server
         got no request or the second load hangs. An unanswered load is learned from, and running
-        ones like it are ended. Raises Inconclusive if it hangs whenever the machine is too busy.
+        ones like it are ended. Raises Inconclusive if it hung three times while the machine was too
+        busy.
         """
         hung, again, tries = False, False, TRIES
         while True:
@@ -269,10 +274,13 @@ class Loads:
                 load = self._once(case, self._patience.pop() if hung and self._patience else 0.0)
             except _GivenUp:
                 continue
-            if _hung(load) and self.was_busy(load, PATIENCE):
+            if _hung(load) and self._was_slow(load, PATIENCE) > SLOW:
                 tries -= 1
-                if not tries:
+                if not tries and not load.is_answered:
+                    self._learn(load)
                     raise Inconclusive(TOO_BUSY)
+                if not tries:
+                    return replace(load, again=None)
                 continue
             if load.is_answered and (again or not self._is_doubtful(load)):
                 self._stand_in(load)
@@ -281,17 +289,22 @@ class Loads:
                 again = True
                 continue
             if load.loaded.broke or hung or self._stoppers.known or not self._confirm:
-                if not self._learns:
-                    return load
-                self._stoppers.learn(case, load.servers, load.loaded, load.waiting)
-                self._give_up()
+                self._learn(load)
                 return load
             hung = True
 
-    def was_busy(self, load: Load, patience: float = 1.0) -> bool:
-        """Whether programs hardly started while a load was made, which had `patience` for that."""
-        start_s = self._longest_start(load.ended - load.seconds, load.ended)
-        return start_s > BUSY_S * load.slower * patience
+    def was_busy(self, load: Load) -> bool:
+        """Whether a program hardly started while a load was made."""
+        return self._was_slow(load) > 0
+
+    def _was_slow(self, load: Load, patience: float = 1.0) -> float:
+        return self._slow(load.began, load.ended, BUSY_S * load.slower * patience)
+
+    def _learn(self, load: Load) -> None:
+        """Learn from a load that was not answered, and end running ones like it."""
+        if self._learns:
+            self._stoppers.learn(load.case, load.servers, load.loaded, load.waiting)
+            self._give_up()
 
     def _is_doubtful(self, load: Load) -> bool:
         """Whether an answered load is made once more before it counts.
@@ -443,6 +456,7 @@ def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Loa
         }
         watch = _Watch(servers, PATIENCE * _longest_wait(case, slower))
         wanted["is_stuck"] = watch.is_stuck
+        began = time.monotonic()
         with _opening(servers, own):
             first = loader.load(given, **wanted, late_s=late_s)
         attempts = {server.server_id: servers.attempts(server.server_id) for server in own}
@@ -458,6 +472,7 @@ def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Loa
                     before[server.server_id] = 0
             if again is None or again.is_answered:
                 again = loader.load(given, **wanted)
+        ended = (again or first).ended
         left = _left(loader, servers, own) if case.ends and first.is_answered else ()
         later = {
             name: (servers.attempts(name) or 0) - number
@@ -472,6 +487,8 @@ def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Loa
         unmet=unmet,
         again=again,
         attempts_again=later,
+        began=began,
+        ended=ended,
         left=left,
         slower=slower,
         waiting=watch.waiting,
@@ -579,10 +596,9 @@ def _waits(case: LoadCase) -> float:
 def _slowed(server: LoadServer, slower: float) -> LoadServer:
     """Return the server with a timeout, and late answers, that are longer by that factor.
 
-    A timeout for which a loader waits is made 12 s long at most; one that is longer stays.
+    A timeout is made 12 s long at most; one that is longer stays.
     """
-    if server.timeout_s > MOST_TIMEOUT_S or any(map(may_wait, server.script)):
-        slower = max(1.0, min(slower, MOST_TIMEOUT_S / server.timeout_s))
+    slower = max(1.0, min(slower, MOST_TIMEOUT_S / server.timeout_s))
     script = tuple(
         msgspec.structs.replace(step, seconds=step.seconds and step.seconds * slower)
         for step in server.script

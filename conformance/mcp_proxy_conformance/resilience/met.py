@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from http import HTTPStatus
 from itertools import pairwise
 
 import msgspec
 
 from mcp_proxy_conformance.resilience.blame import Blame, blamed
-from mcp_proxy_conformance.resilience.load_case import LATER_PAGE, LoadServer
+from mcp_proxy_conformance.resilience.load_case import LATER_PAGE, Behaviour, LoadServer
 from mcp_proxy_conformance.resilience.loads import MOST_TIMEOUT_S, Load
 from mcp_proxy_conformance.resilience.unanswered import may_wait
-from mcp_proxy_conformance.resilience.walk import Reads
+from mcp_proxy_conformance.resilience.walk import TRANSIENT, Reads, signal_of
 from mcp_proxy_conformance.targets.line_program import cut
 from mcp_proxy_conformance.upstream.faults import Seen
 from mcp_proxy_conformance.verdict.result import Finding
@@ -95,31 +95,43 @@ def ran_out(load: Load) -> bool:
     to which the right answer, or a failure, comes at once.
     """
     return any(
-        after - request.at >= LATE * server.timeout_s
-        and not may_wait(server.behaviour(max(1, request.attempt)))
+        seconds >= LATE * server.timeout_s and not waits
         for server in load.case.servers()
         if (log := load.servers.log(server.server_id))
-        for request, after in zip(log, [*(later.at for later in log[1:]), load.ended], strict=True)
+        for seconds, waits in _gaps(server, log, log[0].at, load.ended)
     )
 
 
 def unseen(load: Load, server: LoadServer) -> int:
     """Return how many attempts at a server may have run out of time before it was asked.
 
-    On a busy machine a loader may be so late. As many as timeouts fit between the load's begin and
-    the requests, or between these; if the server is not available, also after them.
+    A loader of many servers may be so late. As many as timeouts fit between the load's begin and
+    the requests, or between these; also after them if what it met last may be tried again.
     """
     loaded, timeout_s = load.loaded, min(server.timeout_s * load.slower, MOST_TIMEOUT_S)
-    began, outcome = loaded.ended - loaded.seconds, loaded.outcome(server.server_id)
-    log = load.servers.log(server.server_id)
-    asked = [request for request in log if began <= request.at <= loaded.ended]
-    ends = [] if outcome is not None and outcome.status == "available" else [loaded.ended]
-    moments = [began, *(request.at for request in asked), *ends]
-    waits = [False, *(may_wait(server.behaviour(max(1, request.attempt))) for request in asked)]
-    return sum(
-        max(0, int((after - before) / timeout_s) - waited)
-        for (before, after), waited in zip(pairwise(moments), waits, strict=False)
-    )
+    began, ended = loaded.ended - loaded.seconds, loaded.ended
+    log = [each for each in load.servers.log(server.server_id) if began <= each.at <= ended]
+    if log and not signal_of(_answer(server, log[-1]), server.timeout_s).classes & TRANSIENT:
+        ended = log[-1].at
+    gaps = _gaps(server, log, began, ended)
+    return sum(max(0, int(seconds / timeout_s) - waits) for seconds, waits in gaps)
+
+
+def _gaps(
+    server: LoadServer, log: Sequence[Seen], since: float, until: float
+) -> Iterator[tuple[float, bool]]:
+    """Yield the seconds from one moment to the next: `since`, each request, and `until`.
+
+    With them, whether a loader may have to wait so long for the answer to the request before.
+    """
+    moments = pairwise([since, *(request.at for request in log), until])
+    waits = [False, *(may_wait(_answer(server, request)) for request in log)]
+    for (before, after), may in zip(moments, waits, strict=True):
+        yield after - before, may
+
+
+def _answer(server: LoadServer, request: Seen) -> Behaviour:
+    return server.behaviour(max(1, request.attempt))
 
 
 def _lists(load: Load, server: LoadServer) -> Iterator[Seen]:

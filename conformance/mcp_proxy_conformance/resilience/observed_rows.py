@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -104,12 +103,17 @@ class ObservedRows:
                 yield Observed(scenario=own.id, row=row, symptoms=symptoms)
 
     def _alone(self, symptom: Symptom, rows: Sequence[Row]) -> Iterator[str]:
-        """Yield the smallest row, by itself, that shows the symptom, and how to run it again."""
+        """Yield the smallest row, by itself, that shows the symptom, and how to run it again.
+
+        Nothing once the time for that is over.
+        """
+        if self.left_s <= 0:
+            return
         began = time.monotonic()
         until = began + self.left_s
         fail = partial(self._fail, symptom, until=until)
         kept = [row for row, fails in zip(rows, fail(rows), strict=True) if fails]
-        if kept and self.left_s > 0:
+        if kept:
             row = smaller(space(), kept[0], fail, until)
             case = one_load(row, self.says.reads)
             case = msgspec.structs.replace(
@@ -131,10 +135,10 @@ class ObservedRows:
         cases = [one_load(row, self.says.reads) for row in rows]
         loads.plan(cases)
         loads.settle(until)
-        with suppress(*BROKEN):
-            for case in filter(loads.has_ended, cases):
-                loads.plan([*to_compare(loads.of(case), self.says)])
+        compared = [each for load in loads.ended(cases) for each in to_compare(load, self.says)]
+        loads.plan(compared)
         loads.settle(until)
+        loads.forget([case for case in (*cases, *compared) if not loads.has_ended(case)])
         return [loads.has_ended(case) and symptom in self._symptoms(loads, case) for case in cases]
 
     def _symptoms(self, loads: Loads, case: LoadCase) -> set[Symptom]:

@@ -13,7 +13,13 @@ from mcp_proxy_conformance.resilience.driven_loader import says
 from mcp_proxy_conformance.resilience.judged import judged
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
-from mcp_proxy_conformance.resilience.scenarios import NAMES, load_case, scenarios, space
+from mcp_proxy_conformance.resilience.scenarios import (
+    NAMES,
+    load_case,
+    row_name,
+    scenarios,
+    space,
+)
 from mcp_proxy_conformance.run.space.space import Row, in_words
 from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
@@ -44,11 +50,7 @@ def named(trigger: Row) -> Iterator[tuple[str, Callable[[], bool]]]:
 def killed(base: Any, trigger: Row) -> bool:
     """Play the scenarios that have the trigger to the faulty loader; whether one convicts it."""
     known = space()
-    rows = {
-        f"{name}-{each.id}": known.defaults | row
-        for each in scenarios()
-        for name, row in zip(NAMES, each.rows, strict=False)
-    }
+    rows: dict[str, Row] = {}
 
     def triggered(server_id: str) -> bool:
         return trigger.items() <= rows.get(server_id, {}).items()
@@ -62,6 +64,10 @@ def killed(base: Any, trigger: Row) -> bool:
         try:
             for each in having:
                 case = load_case(each, judge.reads)
+                own = {row_name(server.server_id): server.server_id
+                       for server in reversed(case.given.servers)}  # fmt: skip
+                rows = {own[name]: known.defaults | row
+                        for name, row in zip(NAMES, each.rows, strict=False)}  # fmt: skip
                 with suppress(Inconclusive, NotApplicable, AdapterError):
                     if judged(loads.of(case), loads.of, judge).findings:
                         return True

@@ -290,34 +290,35 @@ def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> En
         )
     if second.verdict == "fail" and _is_plain(ending) and _is_plain(second):
         return ending
-    kept = reduced(ending, lambda _, clause: clause in second.broken)
     once = ending.broken ^ second.broken
     seen = ending if once & ending.broken else second
     reason = f"{subject} does not agree with itself; seen only once: {seen.in_words(once)}"
-    own = kept.comparison or Comparison()
-    broken = ending.broken | second.broken
-    steady = {clause: n for clause, n in own.observed.items() if clause not in broken}
-    unsettled = Open(clauses=tuple(sorted(once)), reason=reason, cause="disagrees")
-    comparison = replace(
-        own,
-        observed=Counter(steady),
-        open=[*own.open, *([unsettled] if unsettled.clauses else [])],
-    )
-    if own.findings:
-        return replace(ending, comparison=comparison)
-    left = None if ending.comparison is None else comparison
-    ended = _open(Inconclusive(reason, cause="disagrees"))
-    return replace(ended, since=ending.since, comparison=left)
+    return _partly(ending, second.broken, once, Inconclusive(reason, cause="disagrees"))
 
 
 def opened(ending: Ending, error: Inconclusive) -> Ending:
     """Return a failure with what it breaks left open by that error; what else it shows is kept."""
-    own, broken = ending.comparison or Comparison(), ending.broken
-    steady = {clause: n for clause, n in own.observed.items() if clause not in broken}
-    unsettled = Open(clauses=tuple(sorted(broken)), reason=str(error), cause=error.cause,
-                     needs=error.needs)  # fmt: skip
-    comparison = replace(own, findings=[], observed=Counter(steady), open=[*own.open, unsettled])
-    return replace(_open(error), since=ending.since, comparison=comparison)
+    return _partly(ending, (), ending.broken, error)
+
+
+def _partly(
+    ending: Ending, firm: Collection[str], clauses: Collection[str], error: Inconclusive
+) -> Ending:
+    """Return a failure on `firm` clauses only, inconclusive without any; leave `clauses` open."""
+    kept = reduced(ending, lambda _, clause: clause in firm)
+    own = kept.comparison or Comparison()
+    broken = {*ending.broken, *firm}
+    left = Open(clauses=tuple(sorted(clauses)), reason=str(error), cause=error.cause,
+                needs=error.needs)  # fmt: skip
+    comparison = replace(
+        own,
+        observed=Counter({name: n for name, n in own.observed.items() if name not in broken}),
+        open=[*own.open, *([left] if clauses else [])],
+    )
+    if own.findings:
+        return replace(ending, comparison=comparison)
+    return replace(_open(error), since=ending.since,
+                   comparison=ending.comparison and comparison)  # fmt: skip
 
 
 def reduced(ending: Ending, counts: Callable[[Finding, str], bool]) -> Ending:

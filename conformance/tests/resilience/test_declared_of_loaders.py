@@ -191,7 +191,7 @@ def test_a_class_that_changes_between_two_loads_is_seen(case: str, tmp_path: Pat
         assert differing(bench, case) == []
 
 
-@pytest.mark.proof
+@pytest.mark.proof(parts=6)
 @pytest.mark.usefixtures("few_scenarios")
 def test_only_a_loader_that_declares_stdio_is_given_a_command(tmp_path: Path) -> None:
     """A loader that declares no `stdio` is given no command; such cases are not applicable.

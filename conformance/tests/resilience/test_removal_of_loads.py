@@ -74,10 +74,8 @@ REMOVED: dict[str, tuple[Callable[[Script], Script], frozenset[str]]] = {
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize(
-    "subject",
-    [pytest.param(s, marks=() if s == "tools" else pytest.mark.proof(parts=10)) for s in REMOVED],
-)
+@pytest.mark.proof(parts=6)
+@pytest.mark.parametrize("subject", REMOVED)
 def test_nothing_is_said_to_hold_of_what_no_server_did(
     subject: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -262,7 +262,7 @@ def test_no_hang_counts_on_a_machine_that_hardly_starts_programs(
     def loads(start_s: float) -> Loads:
         return Loads(
             lambda _: EmbeddedLoader(Stopped(denied), host), tmp_path,
-            longest_start=lambda *_: start_s,
+            slow=lambda _since, _until, over_s: float(start_s > over_s),
         )  # fmt: skip
 
     busy, idle = loads(1.1 * PATIENCE * BUSY_S), loads(0.9 * PATIENCE * BUSY_S)
