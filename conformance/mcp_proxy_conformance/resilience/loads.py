@@ -169,6 +169,7 @@ class Loads:
         self._learns = learns
         self._slower = slower
         self._slow = slow
+        self.at_once = at_once
         self._patience = [LATE_END_S]
         self._playing: dict[Loader, LoadCase] = {}
         self._given_up: set[Loader] = set()

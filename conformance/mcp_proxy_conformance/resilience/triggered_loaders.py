@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mcp_proxy_conformance.resilience.driven_loader import says
 from mcp_proxy_conformance.resilience.judged import judged
+from mcp_proxy_conformance.resilience.load_bench import says
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads
 from mcp_proxy_conformance.resilience.scenarios import (

@@ -90,16 +90,18 @@ class Process:
         With `at_once` by SIGKILL alone. What is left of the group gets SIGKILL; the streams are
         closed.
         """
-        for number in (signal.SIGKILL,) if at_once else (signal.SIGTERM, signal.SIGKILL):
-            self._signal(number)
-            deadline = time.monotonic() + patience_s
-            while self.alive() and time.monotonic() < deadline:
-                time.sleep(0.005)
-            if not self.alive():
-                break
-        self._signal(signal.SIGKILL)
-        for stream in self._printed:
-            stream.close()
+        try:
+            for number in (signal.SIGKILL,) if at_once else (signal.SIGTERM, signal.SIGKILL):
+                self._signal(number)
+                deadline = time.monotonic() + patience_s
+                while self.alive() and time.monotonic() < deadline:
+                    time.sleep(0.005)
+                if not self.alive():
+                    break
+        finally:  # the time of a check may be over by now
+            self._signal(signal.SIGKILL)
+            for stream in self._printed:
+                stream.close()
 
     def _signal(self, number: signal.Signals) -> None:
         """Send a signal to the process group; nothing happens if it has ended or is not ours."""

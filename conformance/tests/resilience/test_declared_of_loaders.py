@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from mcp_proxy_conformance.cli import main
-from mcp_proxy_conformance.resilience.driven_loader import LoadBench
+from mcp_proxy_conformance.resilience.load_bench import LoadBench
 from mcp_proxy_conformance.resilience.load_case import load_cases
 from mcp_proxy_conformance.resilience.loader_target import are_tools_of, embedded_target
 from mcp_proxy_conformance.resilience.loads import Loads

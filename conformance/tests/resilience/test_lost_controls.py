@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import catalogue, profile
-from mcp_proxy_conformance.resilience.driven_loader import LoadBench
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
+from mcp_proxy_conformance.resilience.load_bench import LoadBench
 from mcp_proxy_conformance.resilience.load_case import LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loader_target import loader_target
 from mcp_proxy_conformance.resilience.loads import Loads

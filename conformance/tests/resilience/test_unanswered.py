@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from mcp_proxy_conformance.resilience import loads as loads_module
 from mcp_proxy_conformance.resilience.busy import BUSY_S
-from mcp_proxy_conformance.resilience.driven_loader import LoadBench
 from mcp_proxy_conformance.resilience.embedded import EmbeddedLoader, LoaderHost
+from mcp_proxy_conformance.resilience.load_bench import LoadBench
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadCase, load_cases
 from mcp_proxy_conformance.resilience.loader import Loaded, Loader, never
 from mcp_proxy_conformance.resilience.loader_target import loader_target

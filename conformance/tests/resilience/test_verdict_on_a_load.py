@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from mcp_proxy_conformance.resilience import driven_loader
 from mcp_proxy_conformance.resilience.busy import BUSY_S, Starts
-from mcp_proxy_conformance.resilience.driven_loader import ENOUGH, SLOWER, says
+from mcp_proxy_conformance.resilience.confirmation import ENOUGH, SLOWER
 from mcp_proxy_conformance.resilience.judged import judged
+from mcp_proxy_conformance.resilience.load_bench import says
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadServer, load_cases
 from mcp_proxy_conformance.resilience.loader import Loaded, Loader
 from mcp_proxy_conformance.resilience.loader_description import OF_LOADERS

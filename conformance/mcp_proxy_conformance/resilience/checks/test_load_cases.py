@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mcp_proxy_conformance.resilience.driven_loader import LoadBench, each_load
+from mcp_proxy_conformance.resilience.driven_loader import each_load
+from mcp_proxy_conformance.resilience.load_bench import LoadBench
 from mcp_proxy_conformance.resilience.load_case import LoadCase
 
 

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on
-from mcp_proxy_conformance.resilience.driven_loader import LOADS, LoadBench
+from mcp_proxy_conformance.resilience.driven_loader import LOADS
+from mcp_proxy_conformance.resilience.load_bench import LoadBench
 from mcp_proxy_conformance.resilience.load_case import (
     Behaviour,
     Expected,
