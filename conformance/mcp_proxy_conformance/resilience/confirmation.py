@@ -107,13 +107,13 @@ class Confirmation:
                 loads.close()
 
     def _quickest(self, broken: Collection[str]) -> list[Failure]:
-        """Return a few failures that may confirm what is not confirmed enough; begin their loads.
+        """Return a few failures that may confirm what nothing has confirmed; begin their loads.
 
         None if some failures are excused, for then each counts.
         """
         if self._excuses:
             return []
-        missing = {clause for clause in broken if self._confirmed[clause] < ENOUGH}
+        missing = {clause for clause in broken if not self._confirmed[clause]}
         untried = (each for each in self._failures if each.case.id not in self._firm)
         few = [*islice((each for each in untried if each.ending.broken & missing), ENOUGH)]
         for failure in few:

@@ -108,7 +108,7 @@ class DrivenLoader(Subject):
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
         """Note all cases that these places need; `probe` begins their loads.
 
-        Controls are loaded first unless `partial_run`.
+        They begin in order if `partial_run`.
         """
         wanted = {place.name: None for place in self.applicable(places)}
         scenarios = [case for _, case in self._scenarios.values()]
@@ -142,13 +142,12 @@ class DrivenLoader(Subject):
         return Probed()
 
     def _begin(self) -> None:
-        """Begin the planned loads: slowest first, or in order if the run is partial.
+        """Begin the planned loads after those of controls, on which the judgement of any may rest.
 
-        Control loads precede them unless it is partial.
+        The slowest come first, or all in order if the run is partial.
         """
         in_order = self._is_partial
-        if not in_order:
-            self.loads.plan(CONTROL_LOADS)
+        self.loads.plan(CONTROL_LOADS)
         due = [load for case in self._cases for load in loads_of(case, self.target)]
         if not in_order and STDIO in self.target.capabilities:
             due.append(STARTED)

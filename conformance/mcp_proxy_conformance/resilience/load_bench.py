@@ -43,7 +43,7 @@ class LoadBench:
 
     def ahead(self, load: Load) -> None:
         """Begin the loads with which a load will be compared."""
-        self._loads.plan([*to_compare(load, says(self._target))])
+        self._loads.plan([*to_compare(load, says(self._target))], urgent=True)
 
     def judged(self, case: LoadCase) -> Comparison:
         """Compare a case's load with what the case allows; return the Comparison, not concluded.

@@ -6,6 +6,7 @@ import contextlib
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -179,27 +180,42 @@ class Loads:
         self._all: list[Loader] = []
         self._lock = threading.Lock()
         self._done: dict[str, Future[Load]] = {}
+        self._due: deque[tuple[LoadCase, Future[Load]]] = deque()
 
-    def plan(self, cases: Sequence[LoadCase], *, slowest_first: bool = True) -> None:
+    def plan(
+        self, cases: Sequence[LoadCase], *, slowest_first: bool = True, urgent: bool = False
+    ) -> None:
         """Begin the loads of these cases in the background, unless begun before.
 
         They begin in the given order or, with `slowest_first`, by how long a correct loader
-        waits; none begins after `close`.
+        waits; `urgent` ones before all that have not begun. None begins after `close`.
         """
         if self._closed.is_set():
             return
         with self._lock:
             new = {case.id: case for case in cases if case.id not in self._done}
             order = sorted(new.values(), key=_waits, reverse=True)
-            for case in order if slowest_first else new.values():
-                self._done[case.id] = self._crew.submit(self._load, case)
+            due = [(case, Future[Load]()) for case in (order if slowest_first else new.values())]
+            self._done |= {case.id: load for case, load in due}
+            self._due.extendleft(due[::-1]) if urgent else self._due.extend(due)
+            for _ in due:
+                self._crew.submit(self._next)
+
+    def _next(self) -> None:
+        """Make the next load that is due, unless it was dropped."""
+        case, load = self._due.popleft()
+        if load.set_running_or_notify_cancel():
+            try:
+                load.set_result(self._load(case))
+            except Exception as error:  # noqa: BLE001 - whoever asks for the load is told
+                load.set_exception(error)
 
     def of(self, case: LoadCase) -> Load:
         """Return the load of a case, begun now if need be; wait for its end.
 
         Raises AdapterError if the program broke, or the run was over before that end.
         """
-        self.plan([case])
+        self.plan([case], urgent=True)
         if self._closed.is_set() and not self.has_ended(case):
             raise RunIsOver
         while not (load := self._done[case.id]).done():
@@ -250,6 +266,8 @@ class Loads:
         """
         self._closed.set()
         self._crew.shutdown(wait=False, cancel_futures=True)
+        for _, load in [*self._due]:
+            load.cancel()
         with ThreadPoolExecutor(max(1, len(self._all))) as enders:
             list(enders.map(lambda loader: loader.stop(0.0), self._all))
         self._crew.shutdown(wait=True)
@@ -350,7 +368,7 @@ class Loads:
         try:
             with self._lock:
                 self._playing[loader] = case
-            load = _loaded(loader, case, self._slower, late_s)
+            load = _loaded(loader, case, self._slower, late_s, self._closed.is_set)
         except AdapterError as error:
             if loader in self._given_up:
                 raise _GivenUp from None
@@ -436,12 +454,15 @@ def is_alike(case: LoadCase) -> bool:
     return len(kinds) < 2 and "I1.isolated" not in case.clauses  # noqa: PLR2004
 
 
-def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Load:
+def _loaded(
+    loader: Loader, case: LoadCase, slower: float, late_s: float, is_over: Callable[[], bool]
+) -> Load:
     """Start the servers of a case and have the loader load them, as often as the case says.
 
     Before the last of several loads servers that heal become healthy, if the case says so; there is
     none after one without an answer. The servers' counts, and faults that this machine cannot play,
     are kept. If the case says so the loader is ended, and what is left of its programs looked at.
+    A load is given up soon after the run `is_over`.
     """
     own = [_slowed(server, slower) for server in case.servers()]
     scripts = read_scripts([scripted(server) for server in own])
@@ -456,7 +477,7 @@ def _loaded(loader: Loader, case: LoadCase, slower: float, late_s: float) -> Loa
             "deadline_s": PATIENCE * _longest(case, slower),
         }
         watch = _Watch(servers, PATIENCE * _longest_wait(case, slower))
-        wanted["is_stuck"] = watch.is_stuck
+        wanted["is_stuck"] = lambda: is_over() or watch.is_stuck()
         began = time.monotonic()
         with _opening(servers, own):
             first = loader.load(given, **wanted, late_s=late_s)
