@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
@@ -139,7 +139,7 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
             _attempts(compared, load, server, expected, says, loose=loose)
         _claims(compared, load, outcome, says)
         _requests(compared, load, server)
-        _tools(compared, load, outcome, says)
+        _tools(compared, load, outcome, says, load_of)
         _error(compared, load, outcome)
     _secrets(compared, load)
     _shared(compared, load)
@@ -154,7 +154,7 @@ def _compared(load: Load, load_of: LoadOf, says: Says, *, apart: bool) -> Compar
         for outcome in second.loaded.answer.outcomes:
             if outcome.server_id in second.case.then:
                 _claims(compared, second, outcome, says)
-                _tools(compared, second, outcome, says)
+                _tools(compared, second, outcome, says, load_of)
                 _error(compared, second, outcome)
         if says.warns:
             warnings(compared, second, apart=apart)
@@ -433,7 +433,9 @@ def _fair_numbers(load: Load, outcome: ServerOutcome, attempts: int) -> tuple[in
     return (attempts, *([1] if healed else []), *more)
 
 
-def _tools(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says) -> None:
+def _tools(
+    compared: Comparison, load: Load, outcome: ServerOutcome, says: Says, load_of: LoadOf
+) -> None:
     """Add to `compared` whether a failed server has no tools, and an available one exactly its own.
 
     Those of an available one are a list, if only an empty one, and its error must be empty. Tools
@@ -475,8 +477,11 @@ def _tools(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says)
     lost = [own for own in listed if own not in found]
     lost = lost[: max(0, len(listed) - len(tools))]  # the others are there by another name
     first = listed[: server.page_size]
+    missing = ["O3.loaded"]
+    if lost and _has_alone(load, server, lost, says, load_of):
+        missing = ["I1.isolated"]
     compared.one_of(f"tools of {name} that were not loaded{when}",
-                    [own for own in lost if own in first], ([],), breaks=["O3.loaded"],
+                    [own for own in lost if own in first], ([],), breaks=missing,
                     shows=["O3.loaded"] if listed else ["O3.loaded~none"])  # fmt: skip
     if later := listed[len(first) :]:
         pages = ["O3.loaded~pages"]
@@ -488,6 +493,20 @@ def _tools(compared: Comparison, load: Load, outcome: ServerOutcome, says: Says)
         whole = are_tools_of(name, tools, listed, says.prefix)
         compared.truth(f"tools of {name}{when}", tools, holds=whole, allowed=sorted(listed),
                        breaks=["O3.own-tools"], shows=[])  # fmt: skip
+
+
+def _has_alone(
+    load: Load, server: LoadServer, lost: Sequence[str], says: Says, load_of: LoadOf
+) -> bool:
+    """Whether a server whose tools are lost beside a failure has them alone, in a case about it."""
+    case = load.case
+    fails = any("available" not in each.status for each in case.then.values())
+    about = "I1.isolated" in case.clauses and case.area != SCENARIO and fails
+    if not about or (other := _case_for("I1.isolated", case, server)) is None:
+        return False
+    outcome = load_of(other).loaded.outcome(other.given.servers[0].server_id)
+    tools = _listed(outcome.tools) if outcome is not None else []
+    return {*lost} <= {*bare_names(server.server_id, tools, server.tools, says.prefix)}
 
 
 def _listed(tools: Any) -> list[Any]:
