@@ -233,7 +233,7 @@ MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("lists-kept", "A server whose list was fetched once is never asked again.",
                 "I5.clears", attempt=Fresh(_kept_list)),
     load_mutant("tools-kept", "A server that fails keeps the tools of the previous load.",
-                "O3.no-tools", "I5.clears", "S2.no-tools", edit=Fresh(_last_tools)),
+                "S2.no-tools", "O3.no-tools", "I5.clears", edit=Fresh(_last_tools)),
     load_mutant("every-second-load", "Every second load reports its first server as transient.",
                 "O3.loaded", "R1.once", "I1.isolated", together=Fresh(_every_second)),
     load_mutant("attempts-run-out",

@@ -222,7 +222,7 @@ async def _no_tools(connection: Connection, connect: Connect) -> tuple[list[Json
 
 MUTANTS: tuple[LoadMutant, ...] = (
     load_mutant("tools-invented", "A failed server has a tool named after its id.",
-                "S2.no-tools", "O3.no-tools", edit=each(_invented)),
+                "O3.no-tools", edit=each(_invented)),
     load_mutant("tools-that-explain", "A failed server has a tool whose name explains the failure.",
                 "O3.no-tools", "S2.no-tools", edit=each(_status_tool)),
     load_mutant("denied-has-tools", "A denied server has a tool of another server.",
