@@ -73,7 +73,7 @@ class Confirmation:
         """
         self.cases: list[LoadCase] = []
         self._loads, self._target, self._starts, self._folder = loads, target, starts, folder
-        self._rows, self._excuses = rows, excuses
+        self._rows, self._excuses, self._says = rows, excuses, says(target)
         self._second: Loads | None = None
         self._single: Loads | None = None
         self._alone_s = ALONE_S
@@ -182,7 +182,7 @@ class Confirmation:
             if name in names and self._alone_s > 0:
                 began = time.monotonic()
                 with suppress(*BROKEN):
-                    alone[name] = self._twice(one_load(row, says(self._target).reads))
+                    alone[name] = self._twice(one_load(row, self._says.reads))
                 self._alone_s -= time.monotonic() - began
         return {name: clauses & {*late} for name, clauses in alone.items() if clauses & {*late}}
 
@@ -217,7 +217,7 @@ class Confirmation:
         """Yield the loads of these cases that have ended, and those that they are compared with."""
         for load in loads.ended(cases):
             yield load
-            yield from loads.ended(to_compare(load, says(self._target)))
+            yield from loads.ended(to_compare(load, self._says))
 
     def _look_at_failures(self) -> None:
         """Note which cases that have ended fail, quickest first; begin some of their second loads.
@@ -226,8 +226,10 @@ class Confirmation:
         with which they will be compared. Cases that have ended are not looked at again.
         """
         self._loads().settle()
-        ended = [case for case in self.cases
-                 if all(map(self._loads().has_ended, loads_of(case, self._target)))]  # fmt: skip
+        ended, running = list[LoadCase](), list[LoadCase]()
+        for case in self.cases:
+            has_ended = all(map(self._loads().has_ended, loads_of(case, self._target)))
+            (ended if has_ended else running).append(case)
         for case in ended:
             self._compare_ahead(case, self._loads())
         bench = LoadBench(self._loads(), self._target)
@@ -241,7 +243,7 @@ class Confirmation:
             if not self._is_enough(planned, failure.ending.broken):
                 planned.update(failure.ending.broken)
                 self._load_again(failure.case)
-        self.cases = [case for case in self.cases if case not in ended]
+        self.cases = running
 
     def _slowness(self, failure: Failure) -> int:
         """Return how long the loads of a case took, in steps that are alike in most runs."""

@@ -25,6 +25,7 @@ from mcp_proxy_conformance.discovery.targets.effects import Act, Effects
 from mcp_proxy_conformance.discovery.targets.known_tools import Known
 from mcp_proxy_conformance.targets.state_folder import in_memory, keep_logs, remove
 from mcp_proxy_conformance.targets.target import AdapterError, NotDeclared, Refused, Unsupported
+from mcp_proxy_conformance.targets.waits import poll
 from mcp_proxy_conformance.upstream import Upstreams, UpstreamServer, UpstreamTool
 from mcp_proxy_conformance.verdict.credentials import credentials
 from mcp_proxy_conformance.verdict.redaction import Redactor
@@ -68,6 +69,8 @@ def _with_deny_list(server: Server, world: World) -> Server:
 
 MOST_FINDINGS = 500
 """Breaches of schemas that are kept until a check takes them."""
+GONE_S = 0.5
+"""Seconds within which a program is gone that has closed its connections to end."""
 
 
 class Started:
@@ -362,12 +365,12 @@ class Started:
         """If this block fails and the target has ended, raise AdapterError with the log's end.
 
         Only for AdapterError and Unreachable; other failures, or of a living target, stay as they
-        are.
+        are. An ending program closes its connections shortly before it is gone.
         """
         try:
             yield
         except (AdapterError, Unreachable) as error:
-            if self.adapter.alive():
+            if poll(self.adapter.alive, lambda is_alive: not is_alive, GONE_S):
                 raise
             tail = self.adapter.log().strip()
             log = f"its log ends with:\n{tail}" if tail else "its log is empty"
