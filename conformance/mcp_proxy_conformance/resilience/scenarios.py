@@ -308,17 +308,22 @@ def expected(server: LoadServer, most: int, reads: Reads, *, loads: int = 1) -> 
     """Return what the source allows for the last of `loads` loads of a server.
 
     `most` bounds the attempts. If the source leaves a behaviour open, every failure and any
-    tools are allowed too. Attempts are None if they cannot be counted, or the connection is
-    malformed.
+    tools are allowed too; every failure also of a server that lists no tools. Attempts are None if
+    they cannot be counted, or the connection is malformed.
     """
     allowed = walk(server, most, loads=loads, reads=reads)
     anything = any(is_open(behaviour) for behaviour in server.script)
+    lists_none = "available" in allowed.statuses and not server.listed
     numbers = allowed.attempts if server.script[0].do != "malformed" else None
     return Expected(
         status=tuple(
-            word for word in WORDS if word in allowed.statuses or (anything and word != "available")
+            word
+            for word in WORDS
+            if word in allowed.statuses or ((anything or lists_none) and word != "available")
         ),
-        attempts=AttemptBounds(min=numbers[0], max=numbers[1]) if numbers else None,
+        attempts=AttemptBounds(min=numbers[0], max=most if lists_none else numbers[1])
+        if numbers
+        else None,
         tools=None if anything else allowed.tools,
     )
 
