@@ -194,7 +194,7 @@ class Loads:
             return
         with self._lock:
             new = {case.id: case for case in cases if case.id not in self._done}
-            order = sorted(new.values(), key=_waits, reverse=True)
+            order = sorted(new.values(), key=waits, reverse=True)
             due = [(case, Future[Load]()) for case in (order if slowest_first else new.values())]
             self._done |= {case.id: load for case, load in due}
             self._due.extendleft(due[::-1]) if urgent else self._due.extend(due)
@@ -598,7 +598,7 @@ def _opening(servers: FaultServers, own: Sequence[LoadServer]) -> Iterator[None]
             thread.join()
 
 
-def _waits(case: LoadCase) -> float:
+def waits(case: LoadCase) -> float:
     """Return the seconds that a loader waits if it loads all servers of the case side by side.
 
     A guess of how many requests it makes, and how they fail, is enough for an order of loads.

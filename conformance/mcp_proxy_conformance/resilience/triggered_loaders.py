@@ -12,7 +12,7 @@ from typing import Any
 from mcp_proxy_conformance.resilience.judged import judged
 from mcp_proxy_conformance.resilience.load_bench import says
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
-from mcp_proxy_conformance.resilience.loads import Loads
+from mcp_proxy_conformance.resilience.loads import Loads, waits
 from mcp_proxy_conformance.resilience.scenarios import (
     NAMES,
     load_case,
@@ -61,6 +61,7 @@ def killed(base: Any, trigger: Row) -> bool:
         judge = says(target)
         having = [each for each in scenarios() if any(
             trigger.items() <= (known.defaults | row).items() for row in each.rows)]  # fmt: skip
+        having.sort(key=lambda each: waits(load_case(each, judge.reads)))
         try:
             for each in having:
                 case = load_case(each, judge.reads)
