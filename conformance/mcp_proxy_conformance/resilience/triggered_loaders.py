@@ -12,7 +12,7 @@ from typing import Any
 from mcp_proxy_conformance.resilience.judged import judged
 from mcp_proxy_conformance.resilience.load_bench import says
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
-from mcp_proxy_conformance.resilience.loads import Loads, waits
+from mcp_proxy_conformance.resilience.loads import BROKEN, Loads, waits
 from mcp_proxy_conformance.resilience.scenarios import (
     NAMES,
     load_case,
@@ -21,8 +21,7 @@ from mcp_proxy_conformance.resilience.scenarios import (
     space,
 )
 from mcp_proxy_conformance.run.space.space import Row, in_words
-from mcp_proxy_conformance.targets.target import AdapterError
-from mcp_proxy_conformance.verdict.result import Inconclusive, NotApplicable
+from mcp_proxy_conformance.verdict.result import NotApplicable
 
 PATIENCE = 0.4
 """Share of the time that a load may take, as of other mutants."""
@@ -69,7 +68,7 @@ def killed(base: Any, trigger: Row) -> bool:
                        for server in reversed(case.given.servers)}  # fmt: skip
                 rows = {own[name]: known.defaults | row
                         for name, row in zip(NAMES, each.rows, strict=False)}  # fmt: skip
-                with suppress(Inconclusive, NotApplicable, AdapterError):
+                with suppress(NotApplicable, *BROKEN):
                     if judged(loads.of(case), loads.of, judge).findings:
                         return True
         finally:

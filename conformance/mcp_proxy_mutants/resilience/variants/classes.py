@@ -105,13 +105,14 @@ def _marked(*marks: bytes, codes: tuple[int, ...] = (FORBIDDEN,)) -> Hear:
 def _in_order(signal: Signal, connection: Connection, attempts: int) -> Signal:
     """Return the signal; a 403 is transient only with `ext_authz` before `timeout`, else denied.
 
-    Both must be in the first line, which must not begin with a curly bracket.
+    Both must be in one line, and the body must not begin with a curly bracket.
     """
     del connection, attempts
     if signal.code != FORBIDDEN:
         return signal
-    line = signal.body.partition(b"\n")[0]
-    fits = b"timeout" in line.partition(b"ext_authz")[2] and not line.startswith(b"{")
+    lines = signal.body.splitlines()
+    fits = any(b"timeout" in line.partition(b"ext_authz")[2] for line in lines)
+    fits = fits and not signal.body.startswith(b"{")
     return Signal("authz_timeout" if fits else "denied", signal.code, body=signal.body)
 
 

@@ -176,7 +176,10 @@ class _NoticesHangUp(HttpSession):
 
 
 class _Adorned(HttpSession):
-    """A session that sends the session id kept for its origin, and keeps new ones."""
+    """A session that sends the session id kept for its origin, and keeps new ones.
+
+    It is not sent with `initialize`, which a server may refuse with the id of another's session.
+    """
 
     def __init__(self, connection: Connection, kept: dict[str, str]) -> None:
         super().__init__(connection)
@@ -185,7 +188,7 @@ class _Adorned(HttpSession):
         self._http.event_hooks = {"request": [self._add], "response": [self._learn]}
 
     async def _add(self, request: httpx2.Request) -> None:
-        if self._origin in self._kept:
+        if self._origin in self._kept and b'"initialize"' not in request.content:
             request.headers.setdefault("mcp-session-id", self._kept[self._origin])
 
     async def _learn(self, answer: httpx2.Response) -> None:
