@@ -129,7 +129,7 @@ def test_a_dumb_terminal_gets_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """With TERM=dumb a terminal gets the one line at the end, as a log does."""
     monkeypatch.setenv("TERM", "dumb")
 
-    text = checks_run(Stream(terminal=True), tmp_path / "log", seconds=0.3)
+    text = checks_run(Stream(terminal=True), tmp_path / "log", seconds=0.2)
 
     assert text == "3 of 3 checks, 0:00, 1 failed, 1 open\n"
 
@@ -137,7 +137,7 @@ def test_a_dumb_terminal_gets_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("terminal", [True, False])
 def test_quiet_is_silent(terminal: bool, tmp_path: Path) -> None:
     """With the detail `quiet` nothing is written, on a terminal or not."""
-    assert checks_run(Stream(terminal=terminal), tmp_path / "log", "quiet", seconds=0.3) == ""
+    assert checks_run(Stream(terminal=terminal), tmp_path / "log", "quiet", seconds=0.2) == ""
 
 
 def test_the_log_holds_no_secret_whatever_pieces_it_is_written_in(tmp_path: Path) -> None:
