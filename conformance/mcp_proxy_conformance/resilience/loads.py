@@ -232,10 +232,11 @@ class Loads:
         return not isinstance(load.exception(), RunIsOver)
 
     def ended(self, cases: Iterable[LoadCase]) -> Iterator[Load]:
-        """Yield the loads of those cases that have ended and did not break."""
+        """Yield the loads of those cases that were tried, have ended, and did not break."""
         for case in filter(self.has_ended, cases):
             with contextlib.suppress(*BROKEN):
-                yield self.of(case)
+                if not (load := self.of(case)).untried:
+                    yield load
 
     def anew(self, case: LoadCase) -> Load:
         """Load a case once more, whatever is known of its servers; wait, and return that load.
