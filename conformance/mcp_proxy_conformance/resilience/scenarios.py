@@ -43,8 +43,8 @@ NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 FOLDER = fixtures_dir() / "resilience" / "space"
 USUAL_S, LONG_S, SLOW_S = 3.0, 10.0, 1.9
 """Timeouts of servers that are not waited for, of those with megabytes to send, of slow ones."""
-MANY, FEW_PAGES = 1000, 2
-"""Tools of a page that has all, and pages that may each take a moment in the usual time."""
+FEW_PAGES = 2
+"""Pages that may each take a moment in the usual time."""
 WAITED_FOR = {
     "silence", "chatter", "slow", "banner", "backlog", "stdio_garbage", "empty", "html",
     "broken_json",
@@ -211,11 +211,10 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
     server_id = words.get(name) or f"{name}{identity['with']}-{scenario}"
     script = tuple(_undeclared(step, reads) for step in script_of(row))
     listing, timeout, twin = _makes("listing", whole), _makes("timeout", whole), whole["twin"]
-    pages = len(listing["tools"]) // listing.get("page_size", MANY)
+    pages = len(listing["tools"]) // listing.get("page_size", THOUSAND)
     takes_moments = whole["pace"] == "late" or whole["before"] == "awaited"
     is_large = listing.get("large") or whole["size"] in ("1.1MB", "8MB")
-    is_large = is_large or (takes_moments and pages > FEW_PAGES)
-    usual_s = LONG_S if is_large else USUAL_S
+    usual_s = LONG_S if is_large or (takes_moments and pages > FEW_PAGES) else USUAL_S
     if whole["pace"] == "slow":
         usual_s = SLOW_S
     is_own = timeout.get("always") or any(map(is_waited_for, script))
