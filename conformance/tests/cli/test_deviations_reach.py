@@ -161,7 +161,7 @@ PLUGIN = """
 import sys
 sys.path.append({tests!r})
 from faulty import with_faults
-from mcp_proxy_conformance.targets import kinds
+from mcp_proxy_conformance.discovery.targets import kinds
 kinds.REFERENCE = with_faults(*{names})
 """
 
