@@ -62,6 +62,8 @@ SECRET = re.compile(r"tok-\w{8,}")
 """What is secret of a server's credentials."""
 CROWDED = 300
 """Characters in the ids of the many servers of a crowd, so that a load is larger than 64 kB."""
+MEGABYTES = ("1.1MB", "8MB")
+"""Sizes of a list against which a loader may guard itself."""
 OF_ANY = (
     "I1.isolated", "I4.bounded", "O1.one-each", "O2.word", "O3.loaded", "O3.no-tools",
     "O3.own-tools", "O4.error", "O4.none", "O6.claimed", "S2.no-tools", "W1.both", "W1.denied",
@@ -213,7 +215,7 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
     listing, timeout, twin = _makes("listing", whole), _makes("timeout", whole), whole["twin"]
     pages = len(listing["tools"]) // listing.get("page_size", THOUSAND)
     takes_moments = whole["pace"] == "late" or whole["before"] == "awaited"
-    is_large = listing.get("large") or whole["size"] in ("1.1MB", "8MB")
+    is_large = listing.get("large") or whole["size"] in MEGABYTES
     usual_s = LONG_S if is_large or (takes_moments and pages > FEW_PAGES) else USUAL_S
     if whole["pace"] == "slow":
         usual_s = SLOW_S
@@ -312,20 +314,22 @@ def expected(server: LoadServer, most: int, reads: Reads, *, loads: int = 1) -> 
     """Return what the source allows for the last of `loads` loads of a server.
 
     `most` bounds the attempts. If the source leaves a behaviour open, every failure and any
-    tools are allowed too; every failure also of a server that lists no tools. Attempts are None if
-    they cannot be counted, or the connection is malformed.
+    tools are allowed too; every failure also of a server that lists no tools, or a megabyte of
+    them, against which a loader may guard itself. Attempts are None if they cannot be counted, or
+    the connection is malformed.
     """
     allowed = walk(server, most, loads=loads, reads=reads)
     anything = any(is_open(behaviour) for behaviour in server.script)
-    lists_none = "available" in allowed.statuses and not server.listed
+    is_extreme = not server.listed or server.dialect.size in MEGABYTES
+    may_fail = "available" in allowed.statuses and is_extreme
     numbers = allowed.attempts if server.script[0].do != "malformed" else None
     return Expected(
         status=tuple(
             word
             for word in WORDS
-            if word in allowed.statuses or ((anything or lists_none) and word != "available")
+            if word in allowed.statuses or ((anything or may_fail) and word != "available")
         ),
-        attempts=AttemptBounds(min=numbers[0], max=most if lists_none else numbers[1])
+        attempts=AttemptBounds(min=numbers[0], max=most if may_fail else numbers[1])
         if numbers
         else None,
         tools=None if anything else allowed.tools,
