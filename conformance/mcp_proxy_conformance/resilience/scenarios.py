@@ -62,8 +62,7 @@ SECRET = re.compile(r"tok-\w{8,}")
 """What is secret of a server's credentials."""
 CROWDED = 300
 """Characters in the ids of the many servers of a crowd, so that a load is larger than 64 kB."""
-MEGABYTES = ("1.1MB", "8MB")
-"""Sizes of a list against which a loader may guard itself."""
+MEGABYTES = ("1.1MB", "8MB")  # a loader may refuse them
 OF_ANY = (
     "I1.isolated", "I4.bounded", "O1.one-each", "O2.word", "O3.loaded", "O3.no-tools",
     "O3.own-tools", "O4.error", "O4.none", "O6.claimed", "S2.no-tools", "W1.both", "W1.denied",
@@ -211,7 +210,10 @@ def _servers(row: Row, name: str, scenario: str, reads: Reads) -> Iterator[LoadS
     identity = _makes("id", whole)
     words = dict(zip(NAMES, identity.get("words", ()), strict=False))
     server_id = words.get(name) or f"{name}{identity['with']}-{scenario}"
-    script = tuple(_undeclared(step, reads) for step in script_of(row))
+    script = tuple(  # without what a declared signature gives another meaning
+        step if signal_of(step, USUAL_S, reads) == signal_of(step, USUAL_S) else HEALTHY
+        for step in script_of(row)
+    )
     listing, timeout, twin = _makes("listing", whole), _makes("timeout", whole), whole["twin"]
     pages = len(listing["tools"]) // listing.get("page_size", THOUSAND)
     takes_moments = whole["pace"] == "late" or whole["before"] == "awaited"
@@ -304,24 +306,18 @@ def is_waited_for(behaviour: Behaviour) -> bool:
     return behaviour.do in WAITED_FOR or behaviour.by in ("silence", "drip")
 
 
-def _undeclared(behaviour: Behaviour, reads: Reads) -> Behaviour:
-    """Return the behaviour, or a healthy one if a declared signature changes its meaning."""
-    is_other = signal_of(behaviour, USUAL_S, reads) != signal_of(behaviour, USUAL_S)
-    return HEALTHY if is_other and reads.signatures else behaviour
-
-
 def expected(server: LoadServer, most: int, reads: Reads, *, loads: int = 1) -> Expected:
     """Return what the source allows for the last of `loads` loads of a server.
 
     `most` bounds the attempts. If the source leaves a behaviour open, every failure and any
-    tools are allowed too; every failure also of a server that lists no tools, or a megabyte of
-    them, against which a loader may guard itself. Attempts are None if they cannot be counted, or
-    the connection is malformed.
+    tools are allowed too; every failure also of one without tools, or with a megabyte. Attempts are
+    None if they cannot be counted, or the connection is malformed.
     """
     allowed = walk(server, most, loads=loads, reads=reads)
     anything = any(is_open(behaviour) for behaviour in server.script)
-    is_extreme = not server.listed or server.dialect.size in MEGABYTES
-    may_fail = "available" in allowed.statuses and is_extreme
+    may_fail = "available" in allowed.statuses and (
+        not server.listed or server.dialect.size in MEGABYTES
+    )
     numbers = allowed.attempts if server.script[0].do != "malformed" else None
     return Expected(
         status=tuple(
