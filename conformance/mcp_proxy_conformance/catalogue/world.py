@@ -202,13 +202,17 @@ def world(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolState:
-    """The locks on one tool; `approval` is why an untrusted server's tool waits for approval."""
+    """The locks on one tool; `approval` is why an untrusted server's tool waits for approval.
+
+    `lost`: the target cannot look up the locks of users, nor approvals.
+    """
 
     server_off: bool = False
     config: bool = False
     user: bool = False
     approval: Literal["pending", "changed"] | None = None
     quarantined: bool = False
+    lost: bool = False
 
     @property
     def callable(self) -> bool:

@@ -157,7 +157,7 @@ _OF_A_RUN = (
         "--examples",
         type=click.IntRange(1, 100_000),
         metavar="N",
-        help="Number of loads or worlds to generate.  [default: 30 loads; worlds by speed]",
+        help="Number of scenarios, or of a relay's values, to generate.  [default: 0; 60 values]",
     ),
     click.option(
         "--seed",

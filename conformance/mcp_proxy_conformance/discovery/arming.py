@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -108,12 +108,15 @@ NEXT_PAGE_S = 2.0
 class Prover:
     """Sends the requests that prove locks on one started target; records the results in `armed`."""
 
-    def __init__(self, started: Started) -> None:
-        """Keep the started target and the sample of tools to prove; nothing is asked yet."""
+    def __init__(self, started: Started, sample: Sequence[ToolKey] = ()) -> None:
+        """Keep the started target and the sample of tools to prove; nothing is asked yet.
+
+        Without a sample it is that of the world.
+        """
         self.started = started
         self.world = started.world
         self.tools = self.world.tools()
-        self.sample = sampled(self.world)
+        self.sample = sample or sampled(self.world)
         self.armed = Armed(states=initial(self.world))
         self._unreached = self._unenforced = 0
         self._shown_at: dict[str, float] = {}
@@ -156,6 +159,11 @@ class Prover:
         unasked = self.started.servers[key.server].unasked_page(key.tool)
         return bool(unasked) and time.monotonic() - shown_at > NEXT_PAGE_S
 
+    def _is_unlisted(self, key: ToolKey) -> bool:
+        """Whether it has listed other tools of this server for 2 s, or left this one's page out."""
+        shown_at = self._shown_at.get(key.server, time.monotonic())
+        return self.page_left_out(key) or time.monotonic() - shown_at > NEXT_PAGE_S
+
     def expect_refusal(self, key: ToolKey) -> bool:
         """Call a tool until its upstream does not count the call, up to the enforce time.
 
@@ -196,24 +204,27 @@ class Prover:
     def show(self, keys: Iterable[ToolKey]) -> None:
         """Record which callable tools each of the world's queries lists, before they are locked.
 
-        First ask, up to the ready time in all, until each of `keys` is listed for its own word
-        or its page is left out; one that is not listed is no error. Other queries are sent
-        only if nothing is recorded for them yet.
+        First ask, up to the ready time in all, until each of `keys` is listed for its own word,
+        its page is left out, or other tools of its server have been listed for a while; one that
+        is not listed is no error. Other queries are sent only if nothing is recorded for them yet.
         """
         deadline = time.monotonic() + self.started.target.ready_s
-        for key in keys:
-            word = self.tools[key].word or key.tool
-            answer = awaited(
-                Tools(server=key.server, within_s=max(0.0, deadline - time.monotonic())),
-                lambda word=word: self.ask(word),  # type: ignore[misc]
-                lambda answer, key=key: (  # type: ignore[misc]
-                    key in answer.callables() or self.page_left_out(key)
-                ),
-            )
-            self.note_shown(word, answer)
-        words = {w for k in self.sample for w in (self.tools[k].word, *self.tools[k].groups) if w}
-        words |= set(self.world.words) | self.exact_names()
-        for word in sorted(words - set(self.armed.shown)):
+        words = {key: self.tools[key].word or key.tool for key in keys}
+        for word in words.values():
+            self.note_shown(word, self.ask(word))
+        for key, word in words.items():
+            if key not in self.armed.shown[word]:
+                answer = awaited(
+                    Tools(server=key.server, within_s=max(0.0, deadline - time.monotonic())),
+                    lambda word=word: self.ask(word),  # type: ignore[misc]
+                    lambda answer, key=key: (  # type: ignore[misc]
+                        key in answer.callables() or self._is_unlisted(key)
+                    ),
+                )
+                self.note_shown(word, answer)
+        every = {w for k in self.sample for w in (self.tools[k].word, *self.tools[k].groups) if w}
+        every |= set(self.world.words) | self.exact_names()
+        for word in sorted(every - set(self.armed.shown)):
             self.note_shown(word, self.ask(word))
 
     def exact_names(self) -> set[str]:
@@ -255,7 +266,6 @@ class Stepper:
         self.started = prover.started
         self.armed = prover.armed
         self._unseen: dict[str, list[Step]] = {}
-        self._followed_s: list[float] = []
         self._unfollowed = 0
 
     def take(self, step: Step) -> None:
@@ -449,7 +459,7 @@ class Stepper:
         """Refresh an untrusted server until calls of its new and changed tools are refused.
 
         A trusted server's new tools are called instead, as they are not locked. The wait is ten
-        times that for the slowest refresh that the target followed, from 3 s to the ready time;
+        times that for the slowest refresh that such a target followed, from 3 s to the ready time;
         none after a refresh that it did not follow.
         """
         steps = self._unseen.pop(server, [])
@@ -462,7 +472,7 @@ class Stepper:
                     self.prover.expect_call(key)
                 continue
             if step.add is not None or key in self.armed.called:
-                began = time.monotonic()
+                began, lag = time.monotonic(), self.started.effects.lag
                 deadline = began + self._patience()
                 while poll(lambda k=key: call(self.started, k).reached, lambda r: not r, AGAIN_S):  # type: ignore[misc]
                     if time.monotonic() > deadline:
@@ -470,14 +480,15 @@ class Stepper:
                         break
                     self.started.refresh(server)
                 else:
-                    self._followed_s.append(time.monotonic() - began)
+                    lag.seen("refresh", time.monotonic() - began, polled=False)
 
     def _patience(self) -> float:
         """Return the seconds after which a refresh counts as not followed by the target."""
         if self._unfollowed:
             return 0.0
         ready = self.started.target.ready_s
-        slowest = max(self._followed_s, default=ready)
+        times = self.started.effects.lag.times.get("refresh", ())
+        slowest = max((seconds for seconds, _ in times), default=ready)
         return min(ready, max(FOLLOWS_S, 10 * slowest))
 
 
@@ -501,12 +512,13 @@ def arm(started: Started) -> Armed:
     return stepper.armed
 
 
-def proven(started: Started) -> Stepper:
+def proven(started: Started, sample: Sequence[ToolKey] = ()) -> Stepper:
     """Prove the sampled tools of a world callable, before its steps; return the Stepper for these.
 
-    Initial denials are lifted first, and what each query lists is recorded.
+    Initial denials are lifted first, and what each query lists is recorded. Without a sample it is
+    that of the world.
     """
-    prover = Prover(started)
+    prover = Prover(started, sample)
     armed = prover.armed
     _lift_initial_denials(prover)
     prover.show(key for key in prover.sample if key in armed.states)

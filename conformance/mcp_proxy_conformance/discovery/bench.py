@@ -253,7 +253,7 @@ class Bench:
         """
         called = self.started.answers.get(("refusal", key))
         if called is None:
-            called = Bench(self.started, self.armed).call(key)
+            called = Bench(self.started, self.armed).call(key, {})
             self.require(not called.reached, f"the call of {key} was not refused")
             self.started.answers["refusal", key] = called
         assert isinstance(called, Called)

@@ -18,9 +18,10 @@ from mcp_proxy_conformance.catalogue.case_file import (
     readable,
     shipped,
 )
-from mcp_proxy_conformance.catalogue.own_case import parameter
+from mcp_proxy_conformance.catalogue.own_case import OwnCase, parameter
 from mcp_proxy_conformance.catalogue.stage import BadStage, stage
 from mcp_proxy_conformance.catalogue.world import ToolKey, World, final, key
+from mcp_proxy_conformance.discovery.scenarios import scenario_cases
 
 if TYPE_CHECKING:
     import pytest
@@ -181,10 +182,12 @@ def _world(path: Path, name: str) -> World:
 def each_case(area: str) -> pytest.MarkDecorator:
     """Return a decorator that parametrises a check's `case` with the shipped cases of an area.
 
-    Each runs on its stage, on a shared target. For an unknown area there is no case.
+    Each runs on its stage, on a shared target; a scenario on a target of its own. For an unknown
+    area there is no case.
     """
     import pytest  # noqa: PLC0415 - checks alone are marked; readers of cases go without
 
-    chosen = [case for case in cases() if case.area == area]
-    worlds = [stage(case.given.stage) for case in chosen]
-    return pytest.mark.parametrize("case", list(map(parameter, chosen, worlds)))
+    chosen = [OwnCase(case, stage(case.given.stage)) for case in cases() if case.area == area]
+    chosen += [case.own() for case in scenario_cases() if case.area == area]
+    cells = [parameter(own.case, own.world, scenario=own.scenario) for own in chosen]
+    return pytest.mark.parametrize("case", cells)

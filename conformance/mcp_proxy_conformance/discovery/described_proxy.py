@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from mcp_proxy_conformance.catalogue.own_case import OwnCase
 from mcp_proxy_conformance.catalogue.requirement import Profile
 from mcp_proxy_conformance.discovery.baseline.manifest import read
 from mcp_proxy_conformance.discovery.baseline.recorder import STAGE
@@ -13,6 +14,8 @@ from mcp_proxy_conformance.discovery.driven_proxy import DrivenProxy
 from mcp_proxy_conformance.discovery.live.endpoint import Endpoint
 from mcp_proxy_conformance.discovery.live.running_endpoint import RunningEndpoint, live_target
 from mcp_proxy_conformance.discovery.profiles import LIVE, OF_PROXIES
+from mcp_proxy_conformance.discovery.scenarios import is_of_rows, space
+from mcp_proxy_conformance.discovery.scenarios import read_own as read_own_rows
 from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
 from mcp_proxy_conformance.discovery.targets.kinds import target_of
 from mcp_proxy_conformance.run.request import RunRequest
@@ -27,6 +30,7 @@ def target(request: RunRequest, _scratch: Path) -> ProxyTarget:
         if request.shard is not None:
             raise BadTarget("an endpoint has one budget of requests; leave --shard out")
         return live_target(asked)
+    space().expect_version(request.space)
     made = target_of(asked) if isinstance(asked, Description) else asked
     assert isinstance(made, ProxyTarget)
     made = replace(made, soak_s=request.soak_s or made.soak_s)
@@ -51,9 +55,19 @@ def subject(request: RunRequest, target: ProxyTarget, chosen: Profile, scratch: 
         scratch,
         clauses=frozenset(chosen.clauses),
         confirm=request.confirm,
+        trial=request.trial,
         keep=request.keep,
-        again=request.confirm or not request.trial,
-        examples=request.examples,
+        examples=request.examples or 0,
         seed=request.seed,
-        own=read_own(request.case) if request.case else (),
+        version=request.space,
+        asked=request.selection.clauses,
+        excuses=bool(request.deviations),
+        own=_own(request.case) if request.case else (),
     )
+
+
+def _own(path: Path) -> list[OwnCase]:
+    """Return the cases of a user's file: requests with their stages, or rows of the space."""
+    if is_of_rows(path):
+        return read_own_rows(path)
+    return [OwnCase(*each) for each in read_own(path)]

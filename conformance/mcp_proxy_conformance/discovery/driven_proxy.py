@@ -8,38 +8,34 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp_proxy_conformance.catalogue.own_case import OwnCase
-from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.discovery import presence
 from mcp_proxy_conformance.discovery.arming import Armed, arm
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.case import Case
+from mcp_proxy_conformance.discovery.laws.clauses import CLAUSES
+from mcp_proxy_conformance.discovery.played_scenarios import PlayedScenarios
+from mcp_proxy_conformance.discovery.scenarios import ScenarioCase, cases_of, generated, played
 from mcp_proxy_conformance.discovery.settled import judge
 from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
 from mcp_proxy_conformance.discovery.targets.pool import Pool, Ready, Wanted
 from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
+from mcp_proxy_conformance.run.space.space import Scenario
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.state_folder import remove
 from mcp_proxy_conformance.targets.target import AdapterError
 from mcp_proxy_conformance.verdict.cited import CitedLocks, CitedStage
 from mcp_proxy_conformance.verdict.comparison import Comparison
+from mcp_proxy_conformance.verdict.coverage import Coverage
 from mcp_proxy_conformance.verdict.outcome import DECLARATION, VIOLATED, Outcome, broke
 from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
 from mcp_proxy_conformance.wire.faults import ProtocolFault, Unreachable
 
-if TYPE_CHECKING:
-    from mcp_proxy_conformance.discovery.laws.plan import Plan
-    from mcp_proxy_conformance.run.laws.engine import Laws
-
-
 PASS_EXCERPT, PRESENCE_EXCERPT = 4, 8
 SECOND = "#second"
-GENERATED = World(servers=(), id="generated worlds")
-FEW = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,51 +69,60 @@ class StageRecord:
         )
 
 
-class LawBench:
-    """Access of a check of laws to the laws of the generated worlds."""
+class ScenarioBench:
+    """Access of a check to the scenarios of a run."""
 
-    def __init__(self, laws: Laws[Plan]) -> None:
-        """Keep the laws."""
-        self._laws = laws
+    def __init__(self, scenarios: PlayedScenarios) -> None:
+        """Keep the scenarios."""
+        self._scenarios = scenarios
 
-    def law(self, name: str) -> Comparison:
-        """Try the law of this name on the generated worlds; return a Comparison, not concluded.
+    def compared(self, case: ScenarioCase) -> Comparison:
+        """Play a scenario, if that was not done; return what laws say of it, not concluded.
 
-        Raises Inconclusive if no world led to what the law is about.
+        That is of the case's clauses alone.
         """
-        return self._laws.compared(name)
+        return self._scenarios.compared(case.id).only(case.clauses)
 
 
 class DrivenProxy(Subject):
     """A proxy that an adapter starts and drives.
 
     `clauses`: those of the profile; if the first probe shows one to be broken, the run ends.
-    `confirm`: a failure is confirmed on a second target; `again`: breaches of laws
-    are confirmed and shrunk; `keep`: the targets' scratch folders are kept. `examples`: how many
-    worlds are generated for laws, None: by the target's speed; `seed`: the generator's; `own`:
-    the only cases to run, each with its stage; `scratch`: the folder for the targets' files
-    meanwhile.
+    `confirm`: a failure is confirmed on a second target; `trial`: the run may end at the first
+    failure, and scenarios are played one by one; `keep`: the targets' scratch folders are
+    kept; `examples`: how many scenarios are drawn from the space besides the committed ones,
+    `seed`: the generator's, `version`: that of the space; `asked`: the only clauses to judge, if
+    only some are; `excuses`: whether some failures are known and excused; `own`: the only cases to
+    run, each with its stage; `scratch`: the folder for the targets' files meanwhile.
     """
 
     target: ProxyTarget
 
     def __init__(
         self, target: ProxyTarget, out: Path, scratch: Path, *, clauses: frozenset[str],
-        confirm: bool = True, keep: bool = False, again: bool = True, examples: int | None = None,
-        seed: int = 0, own: Sequence[tuple[Case, World]] = (),
+        confirm: bool = True, trial: bool = False, keep: bool = False, examples: int = 0,
+        seed: int = 0, version: int | None = None, asked: frozenset[str] | None = None,
+        excuses: bool = False, own: Sequence[OwnCase] = (),
     ) -> None:  # fmt: skip
         """Keep the settings, which the class describes; start nothing yet."""
         self.target, self.scratch = target, scratch
-        self.own_cases = [OwnCase(*each) for each in own]
-        self._out, self._clauses = out, clauses
-        self._confirm, self._keep, self._again = confirm, keep, again
-        self._examples, self._seed = examples, seed
+        self.own_cases = own
+        self._clauses, self._version = clauses, version
+        self._confirm, self._trial, self._keep = confirm, trial, keep
+        can = target.capabilities
+        mine = [Scenario(id=each.case.id, rows=each.case.rows) for each in own
+                if isinstance(each.case, ScenarioCase)]  # fmt: skip
+        known = mine or [*played(can, version), *generated(examples, seed, can, version)]
+        self.scenarios = [] if own else [case.own() for each in known for case in cases_of(each)]
+        self._named = {case.own().world.id: each.id for each in known for case in cases_of(each)}
+        laws = [name for name, its in CLAUSES.items() if asked is None or asked & {*its}]
+        self._scenarios = PlayedScenarios(target, scratch, out, {each.id: each for each in known},
+                                          laws=laws, confirm=confirm and not trial,
+                                          excuses=excuses)  # fmt: skip
         self._records: dict[str, StageRecord] = {}
         self._current: dict[str, StageRecord] = {}
         self._uses = Counter[str]()
         self._pool: Pool[Armed] | None = None
-        self._laws: Laws[Plan] | None = None
-        self._few = False
 
     @property
     def pool(self) -> Pool[Armed]:
@@ -125,24 +130,6 @@ class DrivenProxy(Subject):
         if self._pool is None:
             self._pool = Pool(self.target, self.scratch, arm, keep=self._keep)
         return self._pool
-
-    @property
-    def laws(self) -> Laws[Plan]:
-        """The laws of this run, on its generated worlds, made at first use."""
-        if self._laws is None:
-            # hypothesis takes a third of a second to import, and only laws need it
-            from mcp_proxy_conformance.discovery.laws.generated_worlds import (  # noqa: PLC0415
-                GeneratedWorlds,
-                LawOptions,
-            )
-            from mcp_proxy_conformance.run.laws.engine import Laws  # noqa: PLC0415
-
-            options = LawOptions(
-                examples=self._examples, seed=self._seed, again=self._again, apart=self._few
-            )
-            worlds = GeneratedWorlds(self.target, self.scratch, self._out, options)
-            self._laws = Laws(worlds)
-        return self._laws
 
     @property
     def stages(self) -> Sequence[CitedStage]:
@@ -199,11 +186,10 @@ class DrivenProxy(Subject):
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
         """Count the checks of each applicable place, and start the first targets ahead.
 
-        With at most three checks of laws, worlds are played for each law by itself.
-        `partial_run` changes nothing.
+        So are the scenarios, but in a trial, which the first failure may end. `partial_run` changes
+        nothing.
         """
         del partial_run
-        self._few = sum(place.name == GENERATED.id for place in places) <= FEW
         places = self.applicable(places)
         self.count(places)
         self.soon(places)
@@ -216,14 +202,14 @@ class DrivenProxy(Subject):
         self._uses = Counter(place.name for place in places)
 
     def soon(self, places: Sequence[Place]) -> None:
-        """Have the pool start these places' targets ahead, in order; generated worlds excluded.
+        """Have the pool start these places' targets ahead, in order, and play their scenarios.
 
         If failures are confirmed and targets have a limited lifetime, each shared stage also gets a
         second target as a spare.
         """
         first: dict[str, Wanted] = {}
         slow = self._confirm and not math.isinf(self.target.lasts_s)
-        staged = [each for each in places if each.name != GENERATED.id]
+        staged = [each for each in places if each.name not in self._named]
         for at, place in enumerate(staged):
             wanted = Wanted(place.name, place.world, at, shared=not place.fresh)
             first.setdefault(place.name, wanted)
@@ -231,6 +217,9 @@ class DrivenProxy(Subject):
                 second = place.name + SECOND
                 first.setdefault(second, Wanted(second, place.world, at, spare=True))
         self.pool.plan(list(first.values()))
+        if not self._trial:
+            self._scenarios.begin([self._named[each.name] for each in places
+                                   if each.name in self._named])  # fmt: skip
 
     def lacking(self, place: Place) -> NotApplicable | None:
         """Return why a place's checks do not apply (option or capability); None if they do."""
@@ -241,13 +230,13 @@ class DrivenProxy(Subject):
         return self.not_declared(word for word in place.needs if word not in ("soak", "baseline"))
 
     def open(self, place: Place) -> Any:
-        """Return a bench on the place's target, started if needed; a LawBench for generated worlds.
+        """Return a bench on the place's target, started if needed; a ScenarioBench for scenarios.
 
         A target that replaced an earlier one there gets a record with a number. Raises
         AdapterError if it does not start, and whatever proving its locks raised.
         """
-        if place.name == GENERATED.id:
-            return LawBench(self.laws)
+        if place.name in self._named:
+            return ScenarioBench(self._scenarios)
         ready = self.pool.get(place.name, place.world, shared=not place.fresh)
         current = self._current.get(place.name)
         if current is None or current.ready is not ready:
@@ -261,10 +250,11 @@ class DrivenProxy(Subject):
     def judge(self, check: Check, bench: Any, place: Place) -> Ending:
         """Call a check until settled; confirm a failure on a second target.
 
-        The check of a law is called once, as its breach was confirmed before.
+        A scenario is played once, and again on a fresh target if it fails.
         """
-        if place.name == GENERATED.id:
-            return attempt(partial(check, bench))
+        if (name := self._named.get(place.name)) is not None:
+            ending = attempt(partial(check, bench))
+            return self._scenarios.confirmed(name, ending) if self._confirm else ending
         second = partial(self._second, place) if self._confirm else None
         return judge(check, bench, second, trial=not self._confirm)
 
@@ -284,11 +274,15 @@ class DrivenProxy(Subject):
         """Return the ending with the messages since the call that counted, and paths not compared.
 
         Messages `cited` from before it precede them. A pass has only the last four messages; a
-        failure or error has the target's log kept. A law has lines on its worlds instead.
+        failure or error has the target's log kept. A failed scenario has lines on its symptoms
+        instead.
         """
-        if place.name == GENERATED.id:
-            lines = () if self._laws is None else (*self._laws.evidence, *self._laws.basis)
-            return Rests(ending=ending, lines=lines)
+        if (name := self._named.get(place.name)) is not None:
+            if self._trial or ending.verdict != "fail":
+                return Rests(ending=ending)
+            lines = dict.fromkeys(self._scenarios.story(name, ending.findings(())))
+            return Rests(ending=ending, lines=tuple(lines),
+                         messages=self._scenarios.messages(name))  # fmt: skip
         record = self._current.get(place.name)
         if record is None:
             return Rests(ending=ending)
@@ -317,9 +311,9 @@ class DrivenProxy(Subject):
     def done_with(self, place: Place) -> None:
         """Count down a place's checks; after the last one end its target and second target.
 
-        Places of laws are ignored.
+        Places of scenarios are ignored.
         """
-        if place.name == GENERATED.id:
+        if place.name in self._named:
             return
         self._uses[place.name] -= 1
         if self._uses[place.name] <= 0:
@@ -327,17 +321,21 @@ class DrivenProxy(Subject):
             self.pool.release(place.name + SECOND)
 
     def hurry(self) -> None:
-        """Have the pool begin to end its targets, without waiting."""
+        """Have the pool begin to end its targets, without waiting; begin no other scenario."""
+        self._scenarios.hurry()
         if self._pool is not None:
             self._pool.hurry()
 
+    def coverage(self) -> Coverage | None:
+        """Return what the scenarios of this run looked at of the space."""
+        return self._scenarios.coverage(self.target.capabilities, self._version)
+
     def close(self) -> None:
-        """End every target, those of laws included, and release the target's host.
+        """End every target, those of scenarios included, and release the target's host.
 
         Then remove the scratch folder, unless it is kept.
         """
-        if self._laws is not None:
-            self._laws.close()
+        self._scenarios.close()
         if self._pool is not None:
             self._pool.close()
         self.target.close()

@@ -47,6 +47,8 @@ def broken_by(state: ToolState, place: str, *, flag: bool, by_description: bool 
         return _in_default(place) if not state.callable else ("FR-002.no-section",)
     if state.callable:
         return () if place in (ABSENT, CALLABLE) else ("FR-004.follows-state",)
+    if state.lost:
+        return ("FR-004.unknown" if place in (*STATUSES, CALLABLE, ABSENT) else "FR-004.enum",)
     if place == CALLABLE:
         alone = (REVEALS[state],) if state in REVEALS else ()
         return (*as_callable(state, flag=True), *alone)
@@ -105,6 +107,8 @@ def shown_by(state: ToolState, place: str, *, flag: bool, by_description: bool =
         return () if state.callable else ("FR-001.default-off",)
     if state.callable:
         return ("FR-004.follows-state",)
+    if state.lost:
+        return ("FR-004.unknown",)
     clauses = ["FR-004.follows-state"]
     clauses += ["FR-001.server-off"] if state.server_off else []
     skips = state.config and (state.quarantined or state.approval is not None)

@@ -140,7 +140,7 @@ def most_matches(bench: Bench, query: str) -> int | None:
     """Return how many locked tools in scope may match a query; None if it ever listed 100.
 
     These are the tools that the query found while callable, or is meant to find, and all
-    withheld ones, which may be listed whatever the query is.
+    withheld ones, which may be listed whatever the query is. Those that cannot be looked up count.
     """
     listed, states = bench.armed.shown.get(query, ()), bench.states
     if len(listed) >= SHOW_LIMIT:
@@ -148,7 +148,8 @@ def most_matches(bench: Bench, query: str) -> int | None:
     meant = [key for key in states if is_withheld(states[key]) or bench.tools[key].holds(query)]
     outside = () if bench.agent is None else beyond(bench.world, bench.agent)
     matches = {key for key in (*meant, *listed) if key.server not in outside}
-    return sum(not states.get(key, ToolState()).callable for key in matches)
+    found = [states.get(key, ToolState()) for key in matches]
+    return sum(state.lost or not state.callable for state in found)
 
 
 def counts_right(note: str, numbers: Collection[int], bounds: Bounds, *, full: bool) -> bool:

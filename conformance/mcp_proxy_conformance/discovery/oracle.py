@@ -12,6 +12,7 @@ __all__ = [
     "ABSENT",
     "CALLABLE",
     "LOCKED_CAP",
+    "UNKNOWN",
     "UNLOCKED",
     "allowed_statuses",
     "cap",
@@ -25,6 +26,9 @@ __all__ = [
 
 ABSENT, CALLABLE = "absent", "callable"
 """Places of a tool without a status: nowhere in the answer, or among the callable entries."""
+
+UNKNOWN = "disabled_unknown"
+"""The status of a lock whose reason cannot be determined."""
 
 UNLOCKED = frozenset({ABSENT, CALLABLE})
 """The places of a tool that nothing locks."""
@@ -40,8 +44,13 @@ def allowed_statuses(state: ToolState) -> frozenset[str]:
     """Return the tool's allowed places in a flagged answer to its own query (FR-004.precedence).
 
     Places are the six status words, `absent` and `callable`. More than one word where two passes
-    of a target may list the tool, or where the specification lets it go unlisted.
+    of a target may list the tool, or where the specification lets it go unlisted. Where a reason
+    is lost, that of a user is unknown, and others may be known from elsewhere.
     """
+    if state.lost and not state.callable:
+        known = allowed_statuses(replace(state, lost=False))
+        is_users = state == ToolState(user=True, lost=True)
+        return frozenset({UNKNOWN} if is_users else {UNKNOWN, ABSENT, *known})
     pending = state.approval is not None
     if state.server_off:
         allowed = {ABSENT, "server_disabled"}
@@ -71,7 +80,7 @@ def counted_as(state: ToolState) -> frozenset[str]:
     if state.server_off:
         of_tool = allowed_statuses(replace(state, server_off=False)) - {CALLABLE}
         return of_tool | {"server_disabled", ABSENT}
-    return allowed_statuses(state) - {ABSENT}
+    return (allowed_statuses(state) | ({UNKNOWN} if state.lost else set())) - {ABSENT}
 
 
 def is_withheld(state: ToolState) -> bool:

@@ -30,10 +30,11 @@ ACT_OF_USERS = "an act of the user or the agent"
 def rejection(bench: Bench, key: ToolKey, *, surface: int = 0) -> Called:
     """Call a tool that is expected to be refused; raise Inconclusive if the call gets through.
 
-    A call of a tool that the world lacks may reach the upstream, as either side may refuse it.
-    `surface` is the number of the declared way to call a tool, from 0.
+    It has no arguments, whatever the tool requires. A call of a tool that the world lacks may reach
+    the upstream, as either side may refuse it. `surface` is the number of the declared way to call
+    a tool, from 0.
     """
-    called = bench.call(key, surface=surface)
+    called = bench.call(key, {}, surface=surface)
     bench.require(
         key not in bench.tools or not called.reached, f"the call of {key} was not refused"
     )

@@ -120,10 +120,14 @@ def call(
 ) -> Called:
     """Call a tool through the proxy once, and observe whether its upstream counted the call.
 
-    `surface` is the number of the declared way to call a tool, from 0. A refusal is returned;
-    raises Unreachable without an answer, ProtocolFault for an invalid one.
+    `surface` is the number of the declared way to call a tool, from 0. Without arguments those
+    are sent that the tool's schema requires. A refusal is returned; raises Unreachable without an
+    answer, ProtocolFault for an invalid one.
     """
     template, upstream = started.target.surface.calls[surface], started.servers[key.server]
+    known = started.tools.get(key)
+    if arguments is None and known is not None:
+        arguments = dict.fromkeys(known.input_schema.get("required", ()), "any")
     tool, filled = template.filled(key, arguments or {})
     before = upstream.calls(key.tool)
     asked: dict[str, Any] = {"tool": str(key), "surface": surface, "endpoint": ""}

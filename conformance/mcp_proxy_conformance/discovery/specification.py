@@ -28,10 +28,12 @@ SPECIFICATION = Specification(
         ("reference", "mcpproxy", "command"), f"{HERE}.targets.proxy_description:ProxyDescription"
     ),
     cases=at(f"{HERE}.case:cases"),
+    scenarios=at(f"{HERE}.scenarios:scenario_cases"),
     giving="each_case",
     linted=at(f"{HERE}.authoring.kinds:kinds"),
     page=at(f"{HERE}.authoring.case_page:case_page"),
     locked=at(f"{HERE}.case:locks_of"),
+    space=at(f"{HERE}.scenarios:played_space"),
     proof=at(f"{HERE}.selftest.proof:proof"),
     proven=PROVEN,
     check_s=30,

@@ -30,15 +30,21 @@ from mcp_proxy_conformance.resilience.scenarios import (
     one_load,
     row_name,
 )
-from mcp_proxy_conformance.run.judgement import Ending, attempt, confirmed, opened, reduced
+from mcp_proxy_conformance.run.judgement import (
+    ENOUGH,
+    Ending,
+    attempt,
+    confirmed,
+    enough,
+    opened,
+    reduced,
+)
 from mcp_proxy_conformance.run.space.space import Row
 from mcp_proxy_conformance.run.subject import Check
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive
 
 SLOWER = 3.0
 """The factor of timeouts in second loads: what a busy machine has made late does not fail again."""
-ENOUGH = 2
-"""Cases that confirm that a clause is broken; others that break no other clause are left open."""
 ALONE_S = 20.0
 """Seconds of a run for servers that are judged by themselves."""
 STEP_S = 5.0
@@ -95,7 +101,7 @@ class Confirmation:
         if case is not None and case.id in self._firm:
             return self._firm[case.id]
         if ending.broken and self._is_enough(self._confirmed, ending.broken):
-            return opened(ending, _enough(ending.broken))
+            return enough(ending)
         ending = self._confirmed_by(check, ending, case, bench.loaded)
         self._confirmed.update(ending.broken)
         return ending
@@ -283,12 +289,6 @@ class Confirmation:
                 confirm=False, learns=False, slow=self._starts.slow,
             )  # fmt: skip
         return self._single
-
-
-def _enough(broken: Collection[str]) -> Inconclusive:
-    names = ", ".join(sorted(broken))
-    reason = f"it failed {names} too; {ENOUGH} other cases confirm that, so it was not loaded again"
-    return Inconclusive(reason, cause="other_clause", needs=sorted(broken))
 
 
 def _is_to_confirm(ending: Ending) -> bool:

@@ -17,7 +17,6 @@ from mcp_proxy_conformance.resilience.loader_target import EXAMPLES, LoaderTarge
 from mcp_proxy_conformance.resilience.scenarios import space
 from mcp_proxy_conformance.run.request import RunRequest
 from mcp_proxy_conformance.run.subject import Subject
-from mcp_proxy_conformance.targets.description import BadTarget
 from mcp_proxy_conformance.targets.waits import Probe, during
 
 WHOLE, BASIC = "resilience", "resilience-basic"
@@ -35,9 +34,7 @@ def loader_of(request: RunRequest, scratch: Path) -> LoaderTarget:
     assert isinstance(target, LoaderTarget)
     examples = EXAMPLES if request.examples is None else request.examples
     cases = read_own(request.case) if request.case else ()
-    if request.space is not None and not 1 <= request.space <= space().version:
-        newest = space().version
-        raise BadTarget(f"there is no version {request.space} of the space; name 1 to {newest}")
+    space().expect_version(request.space)
     return replace(target, examples=examples, seed=request.seed, space=request.space, cases=cases)
 
 

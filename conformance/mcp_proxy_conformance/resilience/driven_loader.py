@@ -28,18 +28,16 @@ from mcp_proxy_conformance.resilience.loads import (
     Loads,
 )
 from mcp_proxy_conformance.resilience.met import happened
-from mcp_proxy_conformance.resilience.observed_rows import ObservedRows
+from mcp_proxy_conformance.resilience.observed_rows import LoadedRows
 from mcp_proxy_conformance.resilience.scenarios import (
     generated,
     load_case,
     played,
     scenario_loads,
-    space,
 )
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
 from mcp_proxy_conformance.run.space.space import Scenario
-from mcp_proxy_conformance.run.space.symptoms import coverage
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.state_folder import keep_log, remove
 from mcp_proxy_conformance.targets.target import AdapterError
@@ -98,11 +96,11 @@ class DrivenLoader(Subject):
         return self._loads
 
     @cached_property
-    def rows(self) -> ObservedRows:
+    def rows(self) -> LoadedRows:
         """The scenarios of this run, and what their loads showed."""
-        return ObservedRows(
-            scenarios=self._scenarios, loads=self.loads, again=lambda: self._confirmation.second,
-            says=says(self.target), out=self._out,
+        return LoadedRows(
+            self._scenarios, self.loads, lambda: self._confirmation.second, says(self.target),
+            self._out,
         )  # fmt: skip
 
     def plan(self, places: Sequence[Place], *, partial_run: bool) -> None:
@@ -171,7 +169,7 @@ class DrivenLoader(Subject):
         if known is None or not self._confirm or ending.verdict != "fail":
             return Rests(ending=ending)
         findings = ending.findings(())
-        lines = [*self.rows.story(known, findings)] if known.area == SCENARIO else []
+        lines = [*self.rows.story(known.id, findings)] if known.area == SCENARIO else []
         lines += [line for load in self.loads.ended(loads_of(known, self.target)[:1])
                   for line in happened(load, findings)]  # fmt: skip
         return Rests(ending=ending, lines=tuple(lines))
@@ -184,10 +182,7 @@ class DrivenLoader(Subject):
 
     def coverage(self) -> Coverage | None:
         """Return what the scenarios of this run looked at; None without scenarios."""
-        if not self._scenarios:
-            return None
-        observed = [row for name in self._scenarios for row in self.rows.of(name)]
-        return coverage(space(), observed, self.target.capabilities, self.target.space)
+        return self.rows.coverage(self.target.capabilities, self.target.space)
 
     def close(self) -> None:
         """End every loader and the target's host; copy their logs beside the report.

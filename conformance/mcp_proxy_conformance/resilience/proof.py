@@ -8,7 +8,7 @@ from typing import Any
 from mcp_proxy_conformance.resilience.loader_controls import LOADER_CONTROLS
 from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.scenarios import space
-from mcp_proxy_conformance.resilience.triggered_loaders import named
+from mcp_proxy_conformance.resilience.triggered_loaders import killed
 from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.selftest.proof import Proof
 from mcp_proxy_conformance.selftest.triggered import TriggeredMutants
@@ -21,6 +21,7 @@ HURRY = 0.4
 def proof() -> Proof:
     """Return the proof of resilience."""
     from mcp_proxy_mutants.resilience.mutants import load_mutants  # noqa: PLC0415 - others do without
+    from mcp_proxy_mutants.resilience.triggered import BASES  # noqa: PLC0415
     from mcp_proxy_mutants.resilience.variants import load_variants  # noqa: PLC0415
 
     return Proof(
@@ -35,7 +36,7 @@ def proof() -> Proof:
             for variant in load_variants()
         ],
         controls=LOADER_CONTROLS,
-        triggered=TriggeredMutants(space=space, named=named),
+        triggered=TriggeredMutants(space=space, bases=lambda: BASES, killed=killed),
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from mcp_proxy_conformance.resilience.load_case import (
     healed,
 )
 from mcp_proxy_conformance.resilience.walk import WORDS, Reads, signal_of, walk
-from mcp_proxy_conformance.run.space.covering import packed, scenario
+from mcp_proxy_conformance.run.space.covering import drawn_scenarios, scenario
 from mcp_proxy_conformance.run.space.space import (
     Dimension,
     PlayedSpace,
@@ -110,15 +110,9 @@ def generated(
     examples: int, seed: int, capabilities: Collection[str], version: int | None
 ) -> list[Scenario]:
     """Return that many scenarios of rows drawn from the space, the same ones for the same seed."""
-    # hypothesis takes a third of a second to import, and only generated scenarios need it
-    from hypothesis import strategies as st  # noqa: PLC0415
-
-    from mcp_proxy_conformance.run.laws.generation import drawn  # noqa: PLC0415
-
-    one = st.fixed_dictionaries({name: st.sampled_from([*v]) for name, v in space().values.items()})
-    several = drawn(one, examples * len(NAMES), seed)
-    rows = [space().cut(row, capabilities, version) for row in several]
-    return packed(space(), rows, fits)[:examples]
+    return drawn_scenarios(
+        played_space(), len(NAMES), capabilities, version, examples=examples, seed=seed
+    )
 
 
 def fits(rows: Sequence[Row]) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,30 +20,11 @@ from mcp_proxy_conformance.resilience.scenarios import (
     space,
 )
 from mcp_proxy_conformance.resilience.walk import Reads
-from mcp_proxy_conformance.run.space.space import Row, Scenario, in_words
+from mcp_proxy_conformance.run.space.space import Row, Scenario
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 PATIENCE = 0.4
 """Share of the time that a load may take, as of other mutants."""
-
-
-def named(trigger: Row) -> Iterator[tuple[str, Callable[[], bool]]]:
-    """Yield each loader that has a base fault at servers with these values: its name, its trial.
-
-    A fault that no server with these values could show is left out. A trial returns whether a
-    finding convicts the loader.
-    """
-    known = space()
-    from mcp_proxy_mutants.resilience.triggered import BASES  # noqa: PLC0415 - others do without
-
-    for base in BASES:
-        fits = (
-            {**shows, **trigger}
-            for shows in base.shows
-            if all(trigger.get(name, value) == value for name, value in shows.items())
-        )
-        if any(not known.excluded(values) for values in fits):
-            yield f"{base.name} where {in_words(trigger)}", partial(killed, base, trigger)
 
 
 def killed(base: Any, trigger: Row) -> bool:

@@ -13,7 +13,7 @@ from mcp_proxy_conformance.catalogue.world import World
 from mcp_proxy_conformance.verdict.record import Shard
 
 GENERATED = "generated "
-"""The beginning of the names of places whose checks are tried on generated examples."""
+"""The beginning of the names of places whose checks are of one space, and share what it shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,13 @@ class Place:
 
     @property
     def is_generated(self) -> bool:
-        """Whether its checks are tried on generated examples, all of which the first one makes."""
+        """Whether its checks are of a space, all of which the first one begins."""
         return self.name.startswith(GENERATED)
+
+    @property
+    def unit(self) -> str:
+        """What is kept in one process: the place, or all that are of a space."""
+        return GENERATED if self.is_generated else self.name
 
 
 def named(item: pytest.Item) -> tuple[str, str | None]:

@@ -296,6 +296,17 @@ def confirmed(ending: Ending, second: Ending, subject: str = "the target") -> En
     return _partly(ending, second.broken, once, Inconclusive(reason, cause="disagrees"))
 
 
+ENOUGH = 2
+"""Cases that confirm that a clause is broken; others that break no other clause are left open."""
+
+
+def enough(ending: Ending) -> Ending:
+    """Return a failure with what it breaks left open, as enough other cases confirm all of it."""
+    names = sorted(ending.broken)
+    reason = f"it failed {', '.join(names)} too; {ENOUGH} other cases confirm that, so it was not "
+    return opened(ending, Inconclusive(f"{reason}tried again", cause="other_clause", needs=names))
+
+
 def opened(ending: Ending, error: Inconclusive) -> Ending:
     """Return a failure with what it breaks left open by that error; what else it shows is kept."""
     return _partly(ending, (), ending.broken, error)

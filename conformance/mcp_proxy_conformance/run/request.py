@@ -129,7 +129,7 @@ def add_options(parser: pytest.Parser) -> None:
     )
     group.addoption("--shard", help="only one part of several, such as 1/3")
     group.addoption("--case", help="only the cases in this file")
-    group.addoption("--examples", type=int, help="number of loads or worlds to generate")
+    group.addoption("--examples", type=int, help="number of scenarios or values to generate")
     group.addoption("--seed", type=int, default=0, help="seed of the generated loads or worlds")
     group.addoption("--space", type=int, help="version of the space of scenarios")
     group.addoption("--deviations", help="the file of known failures")

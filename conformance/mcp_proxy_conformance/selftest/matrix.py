@@ -18,6 +18,8 @@ from mcp_proxy_conformance.targets.target import Target
 from mcp_proxy_conformance.verdict.outcome import BROKEN, FAULT
 from mcp_proxy_conformance.verdict.redaction import first_line
 
+LAWS = ("test_scenarios.py", "laws.py")
+"""The files of checks that try laws, on scenarios or on generated values."""
 LIMIT_S = 900.0
 """Seconds that a trial may take; a variant whose every operation is 3 s late needs the most."""
 BAD = ("fail", "inconclusive", "error")
@@ -148,7 +150,7 @@ def _killed(trial: Trial, verdicts: Verdicts, by: tuple[str, ...]) -> MatrixRow:
 
 def _sources(by: tuple[str, ...]) -> tuple[Source, ...]:
     """Return the kinds of these checks, sorted."""
-    laws = {check.name for check in checks() if check.module.endswith("laws.py")}
+    laws = {check.name for check in checks() if check.module.endswith(LAWS)}
     of_cases = {check.name for check in checks() if check.areas}
     kinds: set[Source] = {
         "laws" if name in laws else "cases" if name in of_cases else "checks" for name in by

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Source = Literal["laws", "cases", "checks"]
-"""Kinds of checks: of generated worlds, loads or values; of cases in files; all others."""
+"""Kinds of checks: of scenarios, or of generated values; of cases in files; all others."""
 Kind = Literal["fault", "wire", "variant", "control", "target", "order"]
 Cell = Literal[
     "killed", "killed for another reason", "badly worded", "survived",

@@ -71,8 +71,7 @@ def trial(
 
     Without a profile it is the first that is proven of the target's specification.
 
-    `examples`: how many worlds, loads or values are generated for laws; None is the target's own
-    number, which is none for a proxy, whose fixed worlds are tried.
+    `examples`: how many scenarios or values are generated; None is the target's own number.
     """
     profile = profile or judging(target.kind).proven[0]
     examples = target.examples if examples is None else examples

@@ -143,6 +143,16 @@ class Comparison:
             dict.fromkeys(clause for finding in self.findings for clause in finding.clauses)
         )
 
+    def only(self, clauses: Collection[str]) -> Comparison:
+        """Return what this comparison says of these clauses; it stays as it is."""
+        found = [
+            msgspec.structs.replace(finding, clauses=kept)
+            for finding in self.findings
+            if (kept := tuple(clause for clause in finding.clauses if clause in clauses))
+        ]
+        held = Counter({clause: n for clause, n in self.observed.items() if clause in clauses})
+        return replace(self, findings=found, observed=held)
+
     def leaving_open(
         self, clauses: Iterable[str], reason: str, needs: Iterable[str] = ()
     ) -> Comparison:

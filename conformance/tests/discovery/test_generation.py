@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from mcp_proxy_conformance.discovery.laws.generated_worlds import QUICK, SLOW
-from mcp_proxy_conformance.discovery.laws.worlds import recipes
 from mcp_proxy_conformance.run.laws.generation import drawn
 
 
@@ -25,11 +23,3 @@ def test_the_values_of_a_seed_do_not_depend_on_the_modules_that_are_loaded(
     after = drawn(st.integers(), 300, seed=7)
 
     assert after == before
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_worlds_of_a_slow_target_are_the_first_of_a_quick_one(seed: int) -> None:
-    """The worlds drawn for a slow target are the first of those for a quick one, by any seed."""
-    slow, quick = (drawn(recipes(), number, seed) for number in (SLOW, QUICK))
-
-    assert repr(slow) == repr(quick[:SLOW])

@@ -91,6 +91,7 @@ def test_a_new_tool_is_refused_once_the_target_has_looked() -> None:
         """A target that refuses calls of a new tool only from the second refresh on."""
 
         looks = 0
+        effects = Effects(Lag(), 5.0)
 
         def change_upstream(self, step: Step) -> None:
             """Do nothing: this target does not see the change by itself."""
@@ -125,6 +126,8 @@ def test_a_change_that_a_target_overlooks_is_not_waited_for_as_long_as_a_start(
     class HalfBlind(FakeStarted):
         """A target that sees new tools, but no changes."""
 
+        effects: Effects
+
         def change_upstream(self, step: Step) -> None:
             """Refuse calls of an added tool from now on; let those of a changed one through."""
             self.scripts[key(f"forge:{step.add.name if step.add else step.change}")] = [
@@ -139,6 +142,7 @@ def test_a_change_that_a_target_overlooks_is_not_waited_for_as_long_as_a_start(
     seconds = []
     for first in ([Step(add=tool("kestrel_read")[0], server="forge"), Step(refresh="forge")], []):
         started = HalfBlind({FREE: [True]}, untrusted, FakeTarget(ready_s=1.5))
+        started.effects = Effects(Lag(), 5.0)
         stepper = Stepper(Prover(cast("Started", started)))
         stepper.armed.called.add(FREE)
         stepper.armed.states[FREE] = ToolState()

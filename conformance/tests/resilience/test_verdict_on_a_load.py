@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from mcp_proxy_conformance.resilience import driven_loader
 from mcp_proxy_conformance.resilience.busy import BUSY_S, Starts
-from mcp_proxy_conformance.resilience.confirmation import ENOUGH, SLOWER
+from mcp_proxy_conformance.resilience.confirmation import SLOWER
 from mcp_proxy_conformance.resilience.judged import judged
 from mcp_proxy_conformance.resilience.load_bench import says
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadServer, load_cases
@@ -26,6 +26,7 @@ from mcp_proxy_conformance.resilience.loader_target import embedded_target
 from mcp_proxy_conformance.resilience.loads import WELL, Load, Loads
 from mcp_proxy_conformance.resilience.met import unseen
 from mcp_proxy_conformance.resilience.scenarios import SLOW_S, scenarios
+from mcp_proxy_conformance.run.judgement import ENOUGH
 from mcp_proxy_conformance.run.request import Selection
 from mcp_proxy_conformance.selftest.trial import trial, tried
 from mcp_proxy_conformance.upstream.faults import FaultServers, Seen

@@ -23,7 +23,7 @@ from xdist.remote import Producer
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
 from mcp_proxy_conformance.cli import main, run_setup
-from mcp_proxy_conformance.discovery.driven_proxy import GENERATED
+from mcp_proxy_conformance.run.collection import GENERATED
 from mcp_proxy_conformance.run.parallel.controller import Controller, StageScheduling
 from mcp_proxy_conformance.run.parallel.shares import Share
 from mcp_proxy_conformance.run.parallel.worker import SHARES
@@ -85,7 +85,7 @@ def untimed(document: Any) -> Any:
     """
     del document["timing"]
     for result in document["results"]:
-        if result["stage"] == GENERATED.id:
+        if result["check"] == "test_scenario":
             del result["evidence"], result["reason"], result["story"]
         for citing in (result, *result["findings"]):
             citing["messages"] = _unnumbered(citing["messages"])
@@ -391,7 +391,7 @@ def scheduled(*, fail_fast: bool) -> tuple[list[str], list[str]]:
     worlds, two are long.
     """
     crowd = {f"crowd {number}": "crowd" for number in range(3)}
-    laws = {f"law {number}": GENERATED.id for number in range(3)}
+    laws = {f"law {number}": f"{GENERATED}values" for number in range(3)}
     places = laws | crowd | {name: name for name in ("a", "long", "longer")}
     option = SimpleNamespace(loadscopereorder=True)
     config: Any = SimpleNamespace(getvalue=lambda _: ["popen", "popen"], option=option)

@@ -19,17 +19,30 @@ from mcp_proxy_conformance.catalogue.world import (
 )
 from mcp_proxy_conformance.discovery.case import Case
 from mcp_proxy_conformance.discovery.oracle import allowed_statuses, counted_as
+from mcp_proxy_conformance.discovery.scenarios import ScenarioCase, plan_of
+from mcp_proxy_conformance.discovery.targets.adapter import CAPABILITIES
+from mcp_proxy_conformance.run.space.space import Scenario, in_words
 
 MOST, NAMED = 40, 5
 """Tools that are listed each on a line, and names in a list of names."""
 
 
-def case_page(case: Case) -> Iterator[str]:
+def case_page(case: Case | ScenarioCase) -> Iterator[str]:
     """Yield lines on a case: its request, the allowed answer, the tools that it touches.
 
     These have their locks, at most 40 of each server, and the steps of the stage that concern them
-    or their servers.
+    or their servers. Of a scenario the lines are its rows, with their requests, and its steps.
     """
+    if isinstance(case, ScenarioCase):
+        plan = plan_of(Scenario(id=case.id, rows=case.rows), CAPABILITIES)
+        yield "\nas a proxy is given it that can do everything:"
+        for tool, row, request in zip(plan.tools, case.rows, plan.world.requests, strict=True):
+            yield f"  {tool}: {in_words(row)}; asked for by {laid_out(request)}"
+        yield "\nafter these steps:"
+        yield from (
+            f"  {line}" for step in plan.world.steps if (line := _step(step, {*plan.tools}))
+        )
+        return
     own = lean(case)
     world = stage(case.given.stage)
     agent = case.when.agent

@@ -182,7 +182,7 @@ def unasked(look: Look, findings: Findings) -> None:
     The second is judged of queries with fewer matches than the fullest one, and of tools not
     withheld: each must have been listed for the query while callable.
     """
-    shown = look.memory.get("shown", {})
+    shown = look.memory["shown"]
     fullest = max(shown.values(), key=len, default=())
     first = {ToolKey(s.name, tool.name) for s in look.bench.world.servers for tool in s.tools}
     for exchange in look.every(True):
@@ -248,15 +248,17 @@ def _is_indexed(look: Look, key: ToolKey) -> bool:
 
 
 def _locked_matches(look: Look, exchange: DiscoveryExchange) -> list[ToolKey]:
-    """Return the proven locked tools in the caller's scope that its query listed while callable."""
-    agents = look.bench.world.agents
-    scope = (
-        agents[exchange.request.agent]
-        if exchange.request.agent
-        else [s.name for s in look.bench.world.servers]
-    )
-    shown = look.bench.armed.shown.get(exchange.request.query or "", ())
-    return [key for key in shown if key in look.proven and key.server in scope]
+    """Return the locked tools in the caller's scope that its query listed while callable.
+
+    Of many alike only some locks are proven.
+    """
+    world, armed = look.bench.world, look.bench.armed
+    outside = beyond(world, exchange.request.agent) if exchange.request.agent else ()
+    return [
+        key for key in armed.shown.get(exchange.request.query or "", ())
+        if not armed.states[key].callable
+        and key not in armed.unproven and key not in armed.skipped and key.server not in outside
+    ]  # fmt: skip
 
 
 def _named(exchange: DiscoveryExchange) -> list[str]:

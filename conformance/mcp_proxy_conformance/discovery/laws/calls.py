@@ -6,16 +6,16 @@ Each makes its calls on the running target of a Look, and records in Findings wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
-from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.case import When
 from mcp_proxy_conformance.discovery.contents import masked
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
-from mcp_proxy_conformance.discovery.locked_entries import own_query
-from mcp_proxy_conformance.discovery.oracle import allowed_statuses
+from mcp_proxy_conformance.discovery.oracle import UNKNOWN, allowed_statuses
 from mcp_proxy_conformance.discovery.rejections import (
     is_policy_first,
     own_words,
@@ -24,6 +24,12 @@ from mcp_proxy_conformance.discovery.rejections import (
     remedy_of_users,
     texts_of_server,
 )
+from mcp_proxy_conformance.discovery.remediation import (
+    claims_operator_policy,
+    judge,
+    tells_user_act,
+)
+from mcp_proxy_conformance.discovery.remediation_words import is_english
 from mcp_proxy_conformance.verdict.result import Inconclusive
 
 IN_A_ROW = 3
@@ -37,38 +43,51 @@ def _calling(key: ToolKey, agent: str | None = None) -> When:
     return When(do="call", tool=str(key), agent=agent)
 
 
-def unreached(look: Look, findings: Findings) -> None:
-    """Law: however a locked tool is called, and after any request, its upstream counts no call.
+def refused(look: Look, findings: Findings) -> None:
+    """Law: a locked tool stays locked however it is called: its upstream counts no call.
 
-    Tried are calls in a row, a declared way of calling, a flagged request, and calls by agents that
-    may not see every server. One look tries half of the tools, the last look all tools and all
-    ways.
+    Its status stays, too; it is asked for once more if it differs. Each tool is called in one of
+    the declared ways, of which some are called twice before, or asked for with the flag, and by
+    one agent that may not see every server. Up to three callable tools must be reached.
     """
-    bench = look.bench
-    ways = range(len(bench.surface.calls))
-    turn = slice(None) if look.memory["last"] else slice(look.number % 2, None, 2)
-    for at, key in enumerate(look.keys[turn]):
-        acts: list[Callable[[], object]] = [
-            lambda key=key, turn=turn: _call_in_turn(look, key, turn)  # type: ignore[misc]
-            for turn in range(IN_A_ROW)
-        ]
-        chosen = ways if look.memory["last"] else [(look.number + at) % len(ways)]
-        acts += [lambda key=key, way=way: bench.call(key, surface=way) for way in chosen]  # type: ignore[misc]
-        acts.append(lambda key=key: look.ask(key.tool, flag=True, anew=True))  # type: ignore[misc]
-        acts.append(lambda key=key: bench.call(key))  # type: ignore[misc]
-        _count(bench, findings, key, None, acts)
-        for agent in look.narrow:
-            view = bench.as_agent(agent)
-            _count(bench, findings, key, agent, [lambda key=key, view=view: view.call(key)])  # type: ignore[misc]
+    bench, ways, narrow = look.bench, len(look.bench.surface.calls), look.narrow
+    before = {key: exchange.answer.status(key) for key in look.keys
+              if (exchange := look.own(key)) and exchange.answer.error is None
+              and exchange.answer.status(key) in allowed_statuses(bench.states[key])
+              }  # fmt: skip
+    for at, key in enumerate(look.keys, look.number):
+        first: list[list[Callable[[], object]]] = [
+            [], [partial(_call_beside, look, key), partial(bench.call, key)],
+            [partial(look.ask, key.tool, flag=True, anew=True)],
+        ]  # fmt: skip
+        last = partial(bench.call, key, surface=at % ways)
+        _count(bench, findings, key, None, [*first[at // ways % len(first)], last])
+        if narrow:
+            agent = narrow[at % len(narrow)]
+            _count(bench, findings, key, agent, [partial(bench.as_agent(agent).call, key)])
+    for key, status in before.items():
+        again = _again(look, key)
+        if again and again.answer.status(key) != status:
+            again = _again(look, key)  # a status may waver, see FR-004.deterministic
+        if again is None:
+            continue
+        after, request = again.answer.status(key), again.request
+        findings.truth(["FR-011.not-unlocked"], request, after, holds=after == status,
+                       wanted=f"{status}, as before the call", topic=str(key))  # fmt: skip
+    for key in look.free[:IN_A_ROW]:
+        reached = look.bench.call(key).reached
+        findings.truth(["FR-011.not-unlocked"], _calling(key), "refused", holds=reached,
+                       wanted="a call that reaches its upstream",
+                       counts=bool(look.keys))  # fmt: skip
 
 
 def unlifted(look: Look, findings: Findings) -> None:
     """Law: a tool whose calls its locks once refused, or that is listed as locked, is refused.
 
     Judged are tools whose locks could not be proven in this look. The memory `held` has the
-    locks proven of a tool since it was last callable; those of now are added.
+    locks proven of a tool in earlier looks since it was last callable.
     """
-    bench, held = look.bench, look.memory.setdefault("held", {})
+    bench, held = look.bench, look.memory["held"]
     for key in bench.armed.unproven:
         state = bench.states.get(key)
         if state is None or state.callable or key in look.unsure:
@@ -83,16 +102,12 @@ def unlifted(look: Look, findings: Findings) -> None:
         reached = bench.call(key).reached
         findings.truth(["FR-011.never-reaches"], _calling(key), "reached its upstream",
                        holds=not reached, wanted=wanted, topic="locks that are left")  # fmt: skip
-    for key in look.proven:
-        held.setdefault(key, set()).add(bench.states[key])
 
 
-def _call_in_turn(look: Look, key: ToolKey, turn: int) -> None:
-    """Call the tool; on the last turn directly after a call of a callable tool of its server."""
-    beside = [sibling for sibling in look.free if sibling.server == key.server]
-    if beside and turn == IN_A_ROW - 1:
-        look.bench.call(beside[0])
-    look.bench.call(key)
+def _call_beside(look: Look, key: ToolKey) -> None:
+    """Call a callable tool of the tool's server, if there is one."""
+    for sibling in [each for each in look.free if each.server == key.server][:1]:
+        look.bench.call(sibling)
 
 
 def _count(
@@ -113,36 +128,8 @@ def _count(
 
 def _again(look: Look, key: ToolKey) -> DiscoveryExchange | None:
     """Ask for the tool once more by its own query with the flag; None on an error."""
-    exchange = look.ask(own_query(look.bench, key), flag=True, limit=SHOW_LIMIT, anew=True)
+    exchange = look.own(key, anew=True)
     return exchange if exchange is not None and exchange.answer.error is None else None
-
-
-def kept(look: Look, findings: Findings) -> None:
-    """Law: being listed and being refused changes no lock: statuses stay, callable tools work.
-
-    Statuses are asked for before a call and after it, once more if one differs. Up to three
-    callable tools are called, and must be reached.
-    """
-    before = {key: exchange.answer.status(key) for key in look.keys
-              if (exchange := look.own(key)) and exchange.answer.error is None
-              and exchange.answer.status(key) in allowed_statuses(look.bench.states[key])
-              }  # fmt: skip
-    for key in before:
-        look.bench.call(key)
-    for key, status in before.items():
-        again = _again(look, key)
-        if again and again.answer.status(key) != status:
-            again = _again(look, key)  # a status may waver, see FR-004.deterministic
-        if again is None:
-            continue
-        after, request = again.answer.status(key), again.request
-        findings.truth(["FR-011.not-unlocked"], request, after, holds=after == status,
-                       wanted=f"{status}, as before the call", topic=str(key))  # fmt: skip
-    for key in look.free[:IN_A_ROW]:
-        reached = look.bench.call(key).reached
-        findings.truth(["FR-011.not-unlocked"], _calling(key), "refused", holds=reached,
-                       wanted="a call that reaches its upstream",
-                       counts=bool(look.keys))  # fmt: skip
 
 
 def policy(look: Look, findings: Findings) -> None:
@@ -218,6 +205,42 @@ def distinct(look: Look, findings: Findings) -> None:
                            topic="text")  # fmt: skip
     except Inconclusive:
         return
+
+
+def while_lost(look: Look, findings: Findings) -> None:
+    """Law: while reasons are lost no refusal has the remedy of another lock, and policy is told.
+
+    The memory `told` has the refusals of earlier looks, at which no reason was lost.
+    """
+    bench, told = look.bench, look.memory["told"]
+    texts = {key: masked(bench, bench.refusal(key), key) for key in look.keys}
+    if not any(state.lost for state in bench.states.values()):
+        told |= texts
+        return
+    pins, kinds = bench.started.target.pins, {key: bench.states[key] for key in told}
+    users = [told[key] for key, state in kinds.items() if replace(state, lost=False) in OF_USERS]
+    servers = {told[key] for key, s in kinds.items() if s.quarantined or s.server_off}
+    others = {text for text in users if tells_user_act(text)}
+    others |= {told[key] for key, state in kinds.items() if state == CONFIG}
+    for key, text in texts.items():
+        state = bench.states[key]
+        if state == replace(USER, lost=True):
+            wrong = text in others or judge(text, UNKNOWN, pins=pins) == "convicted"
+            findings.truth(["FR-004.unknown"], _calling(key), text, holds=not wrong,
+                           wanted="no remedy of another lock", topic="text")  # fmt: skip
+        if not state.config:
+            continue
+        act = remedy_of_users(text, state, users=users, servers=servers, pins=pins)
+        if act is not None:
+            findings.truth(["SC-003.rejection"], _calling(key), text, holds=not act,
+                           wanted="no act of the user on the tool", topic="text")  # fmt: skip
+        if (
+            is_policy_first(state)
+            and claims_operator_policy(told.get(key, ""))
+            and is_english(text)
+        ):
+            findings.truth(["FR-008.config"], _calling(key), text, wanted="operator policy",
+                           holds=claims_operator_policy(text), topic="text")  # fmt: skip
 
 
 def pointing(look: Look, findings: Findings) -> None:

@@ -42,11 +42,11 @@ def counts(look: Look, findings: Findings) -> None:
     listing without the declared shape is a breach.
     """
     try:
-        servers = judged(look.bench)
+        servers = judged(look.home)
     except (Inconclusive, NotApplicable):
         servers = ()
     try:
-        entries = look.bench.list().servers
+        entries = look.home.list().servers
         alive = any(isinstance(entry.counts, dict) and entry.counts for entry in entries.values())
         doubtful = {key.server for key in look.unsure}
         for name in servers:
@@ -70,6 +70,8 @@ def _server(look: Look, findings: Findings, entry: ServerEntry, *, alive: bool) 
     """
     states = states_of(look.bench, entry.name)
     if all(state.callable for state in states):
+        if any(state.lost for state in states):
+            return  # they may count as unknown
         findings.truth(["SC-005.absent"], LISTING, entry.has_counts, counts=alive,
                        holds=not entry.has_counts, wanted="", topic=f"counts of {entry.name}",
                        shows=["SC-005.absent"])  # fmt: skip
@@ -164,7 +166,7 @@ def _inspected(look: Look, findings: Findings, entries: Any, servers: tuple[str,
         return
     for name in servers:
         if name in entries:
-            view, listed = look.bench.inspect(name), entries[name]
+            view, listed = look.home.inspect(name), entries[name]
             denied = any(state.config for state in states_of(look.bench, name))
             users = ["SC-003.listing"] if denied and _surplus(look, view) else []
             findings.truth(["FR-010.inspect", *users], LISTING, view.counts,

@@ -18,7 +18,7 @@ from mcp_proxy_conformance.discovery.contents import (
     schemas,
 )
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
-from mcp_proxy_conformance.discovery.oracle import is_hidden
+from mcp_proxy_conformance.discovery.oracle import UNKNOWN, is_hidden
 from mcp_proxy_conformance.discovery.remediation import judge
 
 MEMBERS = ("name", "server", "description", "status")
@@ -162,8 +162,9 @@ def _classed(
     """
     plain = _plain(look, exchange, status, text)
     outcome = judge(plain, status, pins=look.bench.started.target.pins)
-    policy = ["SC-003.discovery"] if status == POLICY else []
-    findings.truth(["FR-005.class", *policy], exchange.request, plain, holds=outcome != "convicted",
+    cited = ["FR-004.unknown"] if status == UNKNOWN else ["FR-005.class"]
+    cited += ["SC-003.discovery"] if status == POLICY else []
+    findings.truth(cited, exchange.request, plain, holds=outcome != "convicted",
                    wanted="", topic=f"text of {status}", counts=outcome == "conveys")  # fmt: skip
     texts = _texts(look)
     if status != POLICY or not texts.keys() & {*USERS}:

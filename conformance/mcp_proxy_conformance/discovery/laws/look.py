@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -26,14 +26,15 @@ MOST_KEYS = 12
 
 @dataclass(slots=True)
 class Findings:
-    """The results of a law in one look: its comparisons, and the request of each, by its path.
+    """The results of a law in one look.
 
-    `locks` maps each locked tool to its locks in words.
+    `locks` maps each locked tool to its locks in words, `sent` each request in words to the
+    messages of its latest exchange.
     """
 
     locks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sent: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     compared: Comparison = field(default_factory=Comparison)
-    requests: dict[str, When] = field(default_factory=dict)
 
     def truth(
         self, clauses: Iterable[str], request: When, observed: Any, *, holds: bool, wanted: Any,
@@ -45,8 +46,9 @@ class Findings:
         topic and clauses only the last is reported. `counts`: whether the law
         applies here; then `shows` are observed, by default the same clauses.
         """
-        path = ", ".join(filter(None, (request_in_words(request), topic)))
-        self.requests[path] = request
+        words = request_in_words(request)
+        path = ", ".join(filter(None, (words, topic)))
+        self.compared.messages = self.sent.get(words, ())
         self.compared.truth(path, observed, holds=holds, allowed=wanted, breaks=clauses,
                             shows=shows if counts else ())  # fmt: skip
 
@@ -89,22 +91,31 @@ def request_in_words(request: When) -> str:
 class Look:
     """One look at a target between two steps of its world; every law is judged on its answers.
 
+    `bench` sends discovery requests, at any of the target's places, and `home` at the usual one;
     `unsure` are tools whose lock outlived a restart, which may forget its reason; `number` is that
-    of the steps taken. `memory` is kept from one look at a world to the next. `exchanges` are all
-    of this look; `misshapen` are the requests whose answers do not have the declared shape, with
+    of the steps taken; `servers` are those whose tools it is about, and `asks` the world's requests
+    for them. `memory` is kept from one look at a world to the next. `exchanges` are all
+    of this look, and `sent` the messages of the latest one of each request, in words; `misshapen`
+    are the requests whose answers do not have the declared shape, with
     the fault.
     """
 
     def __init__(
-        self, bench: Bench, unsure: frozenset[ToolKey], number: int, memory: dict[Any, Any]
-    ) -> None:
-        """Keep the bench, the unsure tools, the number of steps and the memory; ask nothing yet."""
+        self, bench: Bench, unsure: frozenset[ToolKey], number: int, memory: dict[Any, Any], *,
+        servers: Collection[str], asks: Sequence[Mapping[str, Any]],
+    ) -> None:  # fmt: skip
+        """Keep what the class describes; ask nothing yet."""
         self.bench = bench
+        self.home = Bench(bench.started, bench.armed)
         self.unsure = unsure
         self.number = number
+        self.asks = asks
+        self._servers = servers
         self.memory = memory
         self.exchanges: list[DiscoveryExchange] = []
         self.misshapen: dict[When, Misshapen] = {}
+        self.sent: dict[str, tuple[str, ...]] = {}
+        self._asked: dict[tuple[str, str, str, str | None], DiscoveryExchange | None] = {}
 
     # -- the tools that can be judged ---------------------------------------------------------
 
@@ -122,27 +133,30 @@ class Look:
         """
         kinds: dict[tuple[str, ToolState], list[ToolKey]] = {}
         for key in self.proven:
-            kinds.setdefault((key.server, self.bench.states[key]), []).append(key)
+            if key.server in self._servers:
+                kinds.setdefault((key.server, self.bench.states[key]), []).append(key)
         firsts = {self.bench.states[own[0]]: own[0] for own in reversed(kinds.values())}
         turn = [own[self.number % len(own)] for own in kinds.values()]
         return list(dict.fromkeys([*firsts.values(), *turn]))[:MOST_KEYS]
 
     @cached_property
     def free(self) -> list[ToolKey]:
-        """The callable tools that a call has reached, in order of their names."""
-        armed = self.bench.armed
+        """The callable tools that a call has reached, in order of their names; none if lost."""
+        armed, states = self.bench.armed, self.bench.states
         called = [key for key in sorted(armed.called) if key not in armed.unproven]
-        return [key for key in called if self.bench.states[key].callable]
+        return [key for key in called if states[key].callable and not states[key].lost]
 
     def named(self, entry: Entry) -> ToolKey | None:
-        """Return the world's tool whose word is in an entry's name; None if there is none.
+        """Return the world's tool that an entry names, or whose word is in its name; else None.
 
-        Of several it is the one that the entry names, None if it is not among them.
+        Of several with that word there is none.
         """
+        if entry.key in self.bench.tools:
+            return entry.key
         fit = [
             key for key, tool in self.bench.tools.items() if tool.word and tool.word in entry.name
         ]
-        return fit[0] if len(fit) == 1 else entry.key if entry.key in fit else None
+        return fit[0] if len(fit) == 1 else None
 
     def is_own(self, key: ToolKey) -> bool:
         """Whether no other server has a tool of this tool's name."""
@@ -158,6 +172,16 @@ class Look:
 
         An error is an answer; None if the answer is misshapen, which `misshapen` keeps.
         """
+        if anew:
+            return self._sent(query, flag=flag, limit=limit, agent=agent)
+        place = (query, repr(flag), repr(limit), agent)
+        if place not in self._asked:
+            self._asked[place] = self._sent(query, flag=flag, limit=limit, agent=agent)
+        return self._asked[place]
+
+    def _sent(
+        self, query: str, *, flag: Any, limit: Any, agent: str | None
+    ) -> DiscoveryExchange | None:
         view = self.bench if agent is None else self.bench.as_agent(agent)
         request = When(
             do="discover",
@@ -166,14 +190,14 @@ class Look:
             limit=msgspec.UNSET if limit is ABSENT else limit,
             agent=agent,
         )
-        act = view.discover if anew else view.asked
         try:
-            answer = act(query, include_disabled=flag, limit=limit)
+            answer = view.discover(query, include_disabled=flag, limit=limit)
         except Misshapen as error:
             self.misshapen[request] = error
             return None
         exchange = DiscoveryExchange(request, answer, view)
         self.exchanges.append(exchange)
+        self.sent[request_in_words(request)] = answer.reply.messages
         return exchange
 
     def unaccepted(self, exchange: DiscoveryExchange) -> str | None:
@@ -189,7 +213,7 @@ class Look:
         return None
 
     def own(
-        self, key: ToolKey, *, flag: Any = True, agent: str | None = None
+        self, key: ToolKey, *, flag: Any = True, agent: str | None = None, anew: bool = False
     ) -> DiscoveryExchange | None:
         """Return the exchange of the tool's own query, by default with the flag at limit 100.
 
@@ -197,15 +221,15 @@ class Look:
         None if the answer is misshapen.
         """
         limit = SHOW_LIMIT if flag is True else ABSENT
-        return self.ask(own_query(self.bench, key), flag=flag, limit=limit, agent=agent)
+        return self.ask(own_query(self.bench, key), flag=flag, limit=limit, agent=agent, anew=anew)
 
     def requests(self, flag: Any) -> Iterator[DiscoveryExchange]:
-        """Send the world's requests in that form of the flag; yield the exchanges without an error.
+        """Send the look's requests in that form of the flag; yield the exchanges without an error.
 
         Requests of agents that the world lacks are skipped; an answer is reused if a law
         sent the request before.
         """
-        for request in self.bench.world.requests:
+        for request in self.asks:
             agent = request.get("agent")
             if agent is None or agent in self.bench.world.agents:
                 limit = request.get("limit", ABSENT)
@@ -214,7 +238,7 @@ class Look:
                     yield exchange
 
     def every(self, flag: Any) -> list[DiscoveryExchange]:
-        """Return the error-free exchanges of the world's requests and of tools' own queries.
+        """Return the error-free exchanges of the look's requests and of tools' own queries.
 
         All are in that form of the flag.
         """

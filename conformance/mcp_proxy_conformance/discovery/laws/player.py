@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.world import Step, ToolKey, locks_of
 from mcp_proxy_conformance.discovery.arming import (
+    Armed,
     Prover,
     Stepper,
     Unproven,
@@ -22,47 +23,32 @@ from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.laws import scopes
 from mcp_proxy_conformance.discovery.laws.law import LAWS
 from mcp_proxy_conformance.discovery.laws.look import Findings, Look
-from mcp_proxy_conformance.discovery.laws.plan import Plan
+from mcp_proxy_conformance.discovery.offered import elsewhere
+from mcp_proxy_conformance.discovery.scenarios import Plan
 from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
 from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.targets.target import Refused, Unsupported
+from mcp_proxy_conformance.verdict.cited import CitedMessage
+from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import Finding, Inconclusive, Misshapen, NotApplicable
 
-LAST = ("unknown",)
-"""Laws that disturb the target: no request follows them."""
 LEAVES_S = 6.0
 """Seconds of its lifetime that a target must have left when it is looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenLaw:
-    """The findings of a law, and the number of their look."""
-
-    look: int
-    findings: Findings
-
-
 @dataclass(slots=True)
 class PlayedWorld:
-    """Result of a plan: for each law the clauses it observed, and the first look that broke it.
+    """Result of a plan: what the laws say of all its looks together.
 
-    `clauses` are those that any look broke. `seconds` is the total time, `ready` the part until
-    its first step was taken.
+    `unarmed` is, by the number of a row, why its tool could not show what it is about; `messages`
+    are those that findings were read from, by id; `is_cut`: whether looks were left out, since the
+    target's lifetime was nearly over.
     """
 
-    plan: Plan
-    seconds: float = 0.0
-    ready: float = 0.0
-    observed: dict[str, Counter[str]] = field(default_factory=dict)
-    broken: dict[str, BrokenLaw] = field(default_factory=dict)
-    clauses: dict[str, set[str]] = field(default_factory=dict)
-
-    def of(self, law: str) -> dict[tuple[str, tuple[str, ...]], Finding]:
-        """Return the findings that break the law of this name, by (finding's path, clauses).
-
-        Empty if none does, or if the law was not played.
-        """
-        return self.broken[law].findings.broken() if law in self.broken else {}
+    compared: Comparison = field(default_factory=Comparison)
+    unarmed: dict[int, str] = field(default_factory=dict)
+    messages: dict[str, CitedMessage] = field(default_factory=dict)
+    is_cut: bool = False
 
 
 def play(
@@ -73,59 +59,86 @@ def play(
     register: Callable[[Started], None] = lambda _: None,
     *,
     patient: bool = False,
+    known: Callable[[Collection[str]], bool] = lambda _: False,
 ) -> PlayedWorld:
     """Start a target in the plan's world, take its steps, try the laws; return what came of it.
 
     Only `laws` are tried, if any are named; breaches are in the result, not raised. The target
     is closed; `register` is called with it before any wait. A `patient` play gives what no call
-    has shown all the time that it may take. Raises AdapterError if it does not
+    has shown all the time that it may take; none is given if the broken clauses are `known` to be
+    so. Raises AdapterError if it does not
     start, or a step cannot be taken.
     """
-    began = time.monotonic()
     started = Started(target, plan.world, scratch, register=register)
     started.effects.patient = patient
     try:
         with started.expected_alive():
-            played = Player(started, plan, laws or LAWS).play()
+            return Player(started, plan, laws or LAWS, known).play()
     finally:
         started.close()
-    played.seconds = time.monotonic() - began
-    return played
 
 
 class Player:
     """Takes the steps of one plan on one started target, and tries the laws between them."""
 
-    def __init__(self, started: Started, plan: Plan, laws: Iterable[str]) -> None:
-        """Keep the target, the plan and the laws to try; nothing is proven yet."""
+    def __init__(
+        self, started: Started, plan: Plan, laws: Iterable[str],
+        known: Callable[[Collection[str]], bool],
+    ) -> None:  # fmt: skip
+        """Keep the target, the plan and the laws to try; nothing is proven yet.
+
+        `known`: whether nobody needs to see again that these clauses are broken.
+        """
+        self._known = known
         self._started = started
         self._plan = plan
         self._laws = tuple(laws)
-        self._played = PlayedWorld(plan)
-        self._memory: dict[Any, Any] = {}
+        self._played = PlayedWorld()
+        self._is_lacking = False
+        self._found: dict[tuple[str, tuple[str, ...]], Finding] = {}
+        self._memory = _memory({}, {})
         self._unsure: set[ToolKey] = set()
 
     def play(self) -> PlayedWorld:
         """Take every step of the plan, and try the laws at its looks; return the result.
 
         Before the steps, what each query lists while all tools are callable is noted, and
-        the world's deny lists are set. Looks are left out when the target's lifetime is
-        nearly over.
+        the world's deny lists are set. It ends early when the target's lifetime is nearly over.
         """
-        stepper = proven(self._started)
+        stepper = proven(self._started, self._plan.sample)
         for query in dict.fromkeys(request["query"] for request in self._plan.world.requests):
             stepper.prover.note_shown(query, stepper.prover.ask(query))  # all are callable by now
-            self._memory.setdefault("shown", {})[query] = stepper.armed.shown[query]
+            self._memory["shown"][query] = stepper.armed.shown[query]
         for step in denials(self._started.world):
             stepper.take(step)
         for number in range(len(self._plan.world.steps) + 1):
             if number:
                 self._take(stepper, self._plan.world.steps[number - 1])
-            if number == 1:
-                self._played.ready = time.monotonic() - self._started.started_at
-            if number in self._plan.looks and self._is_young():
-                self._look(stepper, number)
+            if number in self._plan.looks:
+                if not self._is_young():
+                    self._played.is_cut = True
+                    break
+                if self._plan.lost and number == max(self._plan.looks):
+                    self._look_while_lost(stepper, number)
+                self._memory["last"] = number == max(self._plan.looks)
+                look = self._look(stepper, number, self._memory)
+                self._remember(look, number)
+        self._conclude(stepper.armed)
         return self._played
+
+    def _conclude(self, armed: Armed) -> None:
+        """Keep the findings of all looks, what holds in each, and which rows show nothing."""
+        compared = self._played.compared
+        compared.findings = [*self._found.values()]
+        for clause in compared.broken:
+            del compared.observed[clause]
+        for number, key in enumerate(self._plan.tools):
+            if (why := armed.skipped.get(key) or armed.unproven.get(key)) is not None:
+                self._played.unarmed[number] = why.reason
+            elif self._is_lacking:
+                self._played.unarmed[number] = f"the target has no place that is {self._plan.place}"
+            elif self._played.is_cut:
+                self._played.unarmed[number] = "it takes longer than the target lasts"
 
     def _is_young(self) -> bool:
         """Whether more than 6 s of the target's lifetime are left."""
@@ -146,6 +159,12 @@ class Player:
         if step.unlock == "user":  # to turn a tool on again may approve it
             turned_on = (ToolKey(step.server, tool) for tool in step.tools)
             self._forget_held(key for key in turned_on if armed.states[key].approval)
+        if step.change is not None:  # what it was shown as, and for, is no longer so
+            key = ToolKey(step.server, step.change)
+            armed.entries.pop(key, None)
+            if step.description is not None and self._plan.world.server(step.server).trusted:
+                for query, listed in armed.shown.items():
+                    armed.shown[query] = tuple(each for each in listed if each != key)
         before = dict(armed.states)
         self._memory.pop("after restart", None)
         stepper.take(step)
@@ -177,46 +196,81 @@ class Player:
     def _forget_held(self, keys: Iterable[ToolKey]) -> None:
         """Forget which locks were proven of these tools."""
         for key in keys:
-            self._memory.get("held", {}).pop(key, None)
+            self._memory["held"].pop(key, None)
 
-    def _look(self, stepper: Stepper, number: int) -> None:
+    def _look_while_lost(self, stepper: Stepper, number: int) -> None:
+        """Look while the plan's reasons are lost; not at all if the target refuses to lose them."""
+        states = stepper.armed.states
+        known, memory = dict(states), _memory(self._memory["shown"], self._memory["told"])
+        with suppress(Refused, Unsupported), ExitStack() as lost:
+            for server, tools in self._plan.lost.items():
+                lost.enter_context(self._started.undetermined(server, tools))
+            states |= {key: replace(state, lost=not state.config) for key, state in known.items()}
+            self._look(stepper, number, memory)
+        states |= known
+
+    def _look(self, stepper: Stepper, number: int, memory: dict[Any, Any]) -> Look:
         """Prove the locks, try every law, and record what it observed and what it found broken.
 
-        A law that seems broken is tried once more after the settle time, on new answers.
-        Laws that disturb the target come last, in the last look only.
+        A law that seems broken is tried once more after the settle time, on new answers. Returns
+        the look that was the last.
         """
         armed = stepper.armed
         for key in [k for k in armed.refused if k not in armed.states or armed.states[k].callable]:
             armed.refused.pop(key)
         confirm_all(stepper.prover)
         self._started.answers.clear()
-        look = Look(Bench(self._started, armed), frozenset(self._unsure), number, self._memory)
-        look.memory["last"] = number == self._plan.looks[-1]
-        findings = {name: self._judged(look, name) for name in self._laws if name not in LAST}
-        if any(of_law.broken() for of_law in findings.values()):
+        bench = self._place(Bench(self._started, armed))
+        look = self._looking(bench, number, memory)
+        findings = {name: self._judged(look, name) for name in self._laws if look.asks}
+        broken = {clause for of_law in findings.values() for clause in of_law.compared.broken}
+        if broken and not self._known(broken):
             look.bench.settle()
-            look = Look(look.bench, look.unsure, number, self._memory)
+            look = self._looking(bench, number, memory)
             findings |= {
                 name: self._judged(look, name)
                 for name, of_law in findings.items()
                 if of_law.broken()
             }
-        if look.memory["last"]:
-            findings |= {name: self._judged(look, name) for name in self._laws if name in LAST}
-        for name, of_law in findings.items():
-            self._played.observed.setdefault(name, Counter()).update(of_law.compared.observed)
-            self._played.clauses.setdefault(name, set()).update(of_law.compared.broken)
-            if of_law.broken() and name not in self._played.broken:
-                self._played.broken[name] = BrokenLaw(number, of_law)
-        self._remember(look, number)
+        for of_law in findings.values():
+            self._played.compared.observed.update(of_law.compared.observed)
+            self._played.compared.looked += of_law.compared.looked
+            self._found |= of_law.broken()
+        for each in {read for finding in self._found.values() for read in finding.messages}:
+            message = self._started.transcript.get(int(each))
+            self._played.messages.setdefault(each, message.cited())
+        for key in look.proven:
+            memory["locked before"].add(key)
+            memory["held"].setdefault(key, set()).add(armed.states[key])
+        return look
+
+    def _looking(self, bench: Bench, number: int, memory: dict[Any, Any]) -> Look:
+        """Return a look at the rows that the plan has for this number of steps; the last at all."""
+        rows, plan = self._plan.looks[number], self._plan
+        own = {plan.tools[row].server for row in rows}
+        every = {each.name for each in plan.world.servers}
+        return Look(
+            bench, frozenset(self._unsure), number, memory,
+            servers=every if number == max(plan.looks) else own,
+            asks=[plan.world.requests[row] for row in rows],
+        )  # fmt: skip
+
+    def _place(self, bench: Bench) -> Bench:
+        """Return a bench at the plan's place; at the usual one where the target has no such."""
+        if self._plan.place == "elsewhere" and (endpoints := elsewhere(bench)):
+            return bench.at(endpoints[0])
+        if self._plan.place == "stateless" and bench.is_stateless:
+            return bench.over("stateless")
+        self._is_lacking = bool(self._plan.place)
+        return bench
 
     def _judged(self, look: Look, name: str) -> Findings:
         """Try the law of this name and return its findings.
 
         A judge of it that cannot judge here, as for an inconclusive answer, adds none.
         """
-        findings = Findings(locks_of(look.bench.states))
-        for judge in LAWS[name].judges:
+        findings = Findings(locks_of(look.bench.states), look.sent)
+        for judge in LAWS[name]:
             try:
                 judge(look, findings)
             except (Inconclusive, NotApplicable, Refused, Unsupported, Misshapen):
@@ -237,6 +291,11 @@ class Player:
         if apart:
             look.bench.settle()
             scopes.remember(look, apart)
+
+
+def _memory(shown: dict[str, tuple[ToolKey, ...]], told: dict[ToolKey, str]) -> dict[Any, Any]:
+    """Return what looks remember: what queries listed while all was callable, and refusals."""
+    return {"held": {}, "locked before": set(), "shown": shown, "told": told, "last": False}
 
 
 def _lies_beyond(steps: Iterable[Step], scope: Collection[str]) -> bool:

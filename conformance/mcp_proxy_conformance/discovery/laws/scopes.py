@@ -23,13 +23,13 @@ from mcp_proxy_conformance.discovery.oracle import counted_as, is_withheld
 from mcp_proxy_conformance.discovery.structured import counts_in_content
 from mcp_proxy_conformance.wire.faults import ProtocolFault
 
-MOST_QUERIES, MOST_CALLS = 4, 2
+MOST_QUERIES, MOST_CALLS = 2, 2
 
 
 def hidden(look: Look, findings: Findings) -> None:
     """Law: queries that show the administrator tools beyond an agent's scope show the agent none.
 
-    Up to four for each agent of narrow scope are sent by both, with the flag and without.
+    Up to two for each agent of narrow scope are sent by both, with the flag and without.
     """
     for agent in look.narrow:
         for query in _queries_beyond(look, agent):
@@ -103,12 +103,12 @@ def listings(look: Look, findings: Findings) -> None:
     One that shows a server beyond it is not judged, nor an agent beyond whose scope no server
     has counts for the administrator.
     """
-    counted = look.bench.list()
+    counted = look.home.list()
     for agent in look.narrow:
         outside = beyond(look.bench.world, agent)
         if not any(counted.counts(name) for name in outside):
             continue
-        view = look.bench.as_agent(agent)
+        view = look.home.as_agent(agent)
         listing = listing_of(view)
         if any(name in listing.servers for name in outside):
             continue  # it shows them, and may (interpretation scope-of-listing)
@@ -127,9 +127,9 @@ def inspections(look: Look, findings: Findings) -> None:
     Up to two servers with counts for the administrator are viewed. Not applicable where such
     views are not declared.
     """
-    counted = look.bench.list()
+    counted = look.home.list()
     for agent in look.narrow:
-        view, outside = look.bench.as_agent(agent), beyond(look.bench.world, agent)
+        view, outside = look.home.as_agent(agent), beyond(look.bench.world, agent)
         hidden = [name for name in outside if counted.counts(name)]
         if not hidden or any(name in listing_of(view).servers for name in outside):
             continue
@@ -150,9 +150,9 @@ def _most(look: Look, agent: str) -> dict[str, int]:
 
 
 def _may_count(state: ToolState, word: str) -> bool:
-    """Whether the tool is locked and may be counted under that word; on a shut server under any."""
+    """Whether the tool may be counted under that word; any locked one on a shut server."""
     shut = state.server_off or state.quarantined
-    return not state.callable and (shut or word in counted_as(state))
+    return (state.lost or not state.callable) and (shut or word in counted_as(state))
 
 
 def unmoved(look: Look, findings: Findings) -> None:
@@ -234,14 +234,14 @@ def _own_locked(look: Look, agent: str, query: str) -> int:
 
 
 def _queries_beyond(look: Look, agent: str) -> list[str]:
-    """Return up to four queries that show the administrator a locked tool beyond the agent's scope.
+    """Return up to two queries that show the administrator a locked tool beyond the agent's scope.
 
-    They are the world's requests and, preferred, words of such tools, or names where the
+    They are the look's requests and, preferred, words of such tools, or names where the
     description is withheld; laws then ask the same as the agent, who must be shown none.
     """
     outside = beyond(look.bench.world, agent)
     hidden_keys = [key for key in look.keys if key.server in outside]
-    words = [request["query"] for request in look.bench.world.requests if "agent" not in request]
+    words = [request["query"] for request in look.asks if "agent" not in request]
     for key in hidden_keys:
         withheld = is_withheld(look.bench.states[key])
         words.append(key.tool if withheld else look.bench.tools[key].word)
@@ -252,7 +252,8 @@ def _queries_beyond(look: Look, agent: str) -> list[str]:
             key.server in outside for key in exchange.answer.statuses()
         ):
             revealing.append(query)
-    return revealing[-MOST_QUERIES:]
+    turn = look.number % max(1, len(revealing))
+    return [*revealing[turn:], *revealing[:turn]][:MOST_QUERIES]
 
 
 def _names_in(look: Look, agent: str, text: str, query: str) -> list[str]:
@@ -260,11 +261,14 @@ def _names_in(look: Look, agent: str, text: str, query: str) -> list[str]:
 
     What the query contains, and words that a tool in scope has too, are left out.
     """
-    world = look.bench.world
+    world, tools = look.bench.world, look.bench.tools
     outside = beyond(world, agent)
+    own = [*(f"{tool.name} {tool.description}" for key, tool in tools.items()
+             if key.server not in outside), *({*map(str, world.agents[agent])})]  # fmt: skip
+    known = " ".join(own).lower()
     wanted = [*outside]
-    own = {tool.word for key, tool in look.bench.tools.items() if key.server not in outside}
-    for key, tool in look.bench.tools.items():
-        if key.server in outside and tool.word not in own:
+    for key, tool in tools.items():
+        if key.server in outside:
             wanted += [tool.word, *tool.canaries]
-    return sorted({name for name in wanted if name and name in text and name not in query})
+    told = {name for name in wanted if name and name in text and name not in query}
+    return sorted(name for name in told if name not in known)

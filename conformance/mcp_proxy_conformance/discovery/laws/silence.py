@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 
 from mcp_proxy_conformance.catalogue.surface import STATUSES
@@ -23,9 +24,12 @@ def silent(look: Look, findings: Findings) -> None:
     locks, or whose name another server has too, are left out.
     """
     names = look.bench.surface.members
+    tools, states = look.bench.tools, look.bench.states
+    open_texts = " ".join(f"{tool.name} {tool.description}" for key, tool in tools.items()
+                          if key in states and states[key].callable).lower()  # fmt: skip
     words = {word for key in look.proven if look.is_own(key)
-             for tool in [look.bench.tools[key]]
-             for word in (tool.word, *tool.canaries)}  # fmt: skip
+             for word in (tools[key].word, *tools[key].canaries)
+             if word and word not in open_texts}  # fmt: skip
     alive = look.is_alive  # asked with the flag first: that may stick
     for flag in (ABSENT, False):
         for exchange in look.every(flag) if flag is ABSENT else look.requests(flag):
@@ -59,7 +63,7 @@ def _unowned(look: Look, findings: Findings, exchange: DiscoveryExchange) -> Non
     for key in look.proven:
         if key.tool in (exchange.request.query or ""):
             forms = [f"{key.server}{sign}{key.tool}" for sign in (":", "__", "/", ".")]
-            addresses = [form for form in forms if form in exchange.answer.reply.text]
+            addresses = [form for form in forms if is_said(form, exchange.answer.reply.text)]
             noted = (
                 ["FR-009.no-entries"] if exchange.answer.note and not exchange.answer.tools else []
             )
@@ -67,6 +71,11 @@ def _unowned(look: Look, findings: Findings, exchange: DiscoveryExchange) -> Non
                            holds=not addresses, counts=look.is_alive,
                            shows=["FR-002.no-locked-names"],
                            wanted="", topic="names with their server")  # fmt: skip
+
+
+def is_said(name: str, text: str) -> bool:
+    """Whether a text has the name by itself, not as the beginning of a longer one."""
+    return bool(name) and re.search(rf"{re.escape(name)}(?![\w.-])", text) is not None
 
 
 def noted(look: Look, findings: Findings) -> None:

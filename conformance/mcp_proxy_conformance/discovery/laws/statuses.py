@@ -1,4 +1,4 @@
-"""Laws of a locked tool's status: allowed by its locks, stable, `disabled_unknown` if unclear."""
+"""Laws of a locked tool's status: allowed by its locks, shown for its query, and stable."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from mcp_proxy_conformance.catalogue.world import ToolKey, ToolState
 from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
 from mcp_proxy_conformance.discovery.bench import ABSENT
 from mcp_proxy_conformance.discovery.case import When
-from mcp_proxy_conformance.discovery.contents import masked
 from mcp_proxy_conformance.discovery.grounds import as_callable, broken_by, shown_by
 from mcp_proxy_conformance.discovery.laws.look import DiscoveryExchange, Findings, Look
 from mcp_proxy_conformance.discovery.locked_entries import own_query
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.discovery.oracle import CALLABLE, LOCKED_CAP, allowed_statuses
-from mcp_proxy_conformance.discovery.remediation import judge
-from mcp_proxy_conformance.verdict.result import NotApplicable
+from mcp_proxy_conformance.discovery.oracle import CALLABLE, LOCKED_CAP, UNKNOWN, allowed_statuses
 
-UNKNOWN = "disabled_unknown"
 PLACES = (*STATUSES, CALLABLE, NOWHERE)
 TIMES = 7
 """Consecutive requests for one tool."""
@@ -53,27 +49,33 @@ def by_group(look: Look, findings: Findings) -> None:
     """Law: a word of its description alone finds a locked tool if it found it while callable.
 
     Judged are tools that config alone or the user alone locks, of a name that no other server
-    has, in answers with room for another entry.
+    has, in answers with room for another entry, at the request's own limit and at the largest.
     """
     most = max((len(exchange.answer.disabled) for exchange in look.every(True)), default=0)
     for exchange in look.requests(True):
         widest = look.same(exchange, flag=True, limit=SHOW_LIMIT)
-        if widest is None:
-            continue
-        shown = look.bench.armed.shown.get(widest.request.query or "", ())
-        scope = look.bench.world.agents.get(widest.request.agent or "")
-        due = [
-            key for key in look.proven
-            if key in shown and (scope is None or key.server in scope)
-            and look.bench.states[key] in (ToolState(config=True), ToolState(user=True))
-            and key not in look.unsure and look.is_own(key)
-        ]  # fmt: skip
-        if len(widest.answer.disabled) >= max(most, 1) or len(due) > most:
-            continue
-        for key in due:
-            place = widest.answer.status(key)
-            findings.truth(["FR-001.by-description"], widest.request, place, holds=place != NOWHERE,
-                           wanted="an entry", topic=str(key))  # fmt: skip
+        _found(look, findings, exchange, most)
+        if widest is not None and widest is not exchange:
+            _found(look, findings, widest, most)
+
+
+def _found(look: Look, findings: Findings, exchange: DiscoveryExchange, most: int) -> None:
+    """Judge that an answer with room lists each tool that its query found; `most` fit in any."""
+    answer, shown = exchange.answer, look.bench.armed.shown.get(exchange.request.query or "", ())
+    scope = look.bench.world.agents.get(exchange.request.agent or "")
+    hits = [key for key in shown if scope is None or key.server in scope]
+    due = [
+        key for key in hits
+        if key in look.proven and key not in look.unsure and look.is_own(key)
+        and look.bench.states[key] in (ToolState(config=True), ToolState(user=True))
+    ]  # fmt: skip
+    is_short = exchange.limit is not None and exchange.limit < max(len(hits), most)
+    if is_short or len(answer.disabled) >= max(most, 1) or len(due) > most:
+        return
+    for key in due:
+        place = answer.status(key)
+        findings.truth(["FR-001.by-description"], exchange.request, place, holds=place != NOWHERE,
+                       wanted="an entry", topic=str(key))  # fmt: skip
 
 
 def listed(look: Look, findings: Findings) -> None:
@@ -110,7 +112,7 @@ def listed(look: Look, findings: Findings) -> None:
 def follows(look: Look, findings: Findings) -> None:
     """Law: a tool that was locked and is callable again is not listed as locked for its own query.
 
-    The tools that are locked now are remembered for the next look.
+    The memory has the tools that were locked in earlier looks.
     """
     for key in look.free:
         if key in look.memory.get("locked before", ()):
@@ -120,7 +122,6 @@ def follows(look: Look, findings: Findings) -> None:
                 findings.truth(["FR-004.follows-state"], exchange.request, status,
                                holds=status == CALLABLE,
                                wanted=f"{CALLABLE} or {NOWHERE}", topic=str(key))  # fmt: skip
-    look.memory.setdefault("locked before", set()).update(look.proven)
 
 
 def steady(look: Look, findings: Findings) -> None:
@@ -147,38 +148,6 @@ def steady(look: Look, findings: Findings) -> None:
                        holds=not moves and len(statuses - {NOWHERE}) < 2,  # noqa: PLR2004
                        wanted="one status", topic=str(key),
                        counts=bool(statuses - {NOWHERE}))  # fmt: skip
-
-
-def undetermined(look: Look, findings: Findings) -> None:
-    """Law: while the reason of a lock cannot be determined, the status is disabled_unknown.
-
-    Calls stay refused, and the remediation is not that of another lock. Tried in the last look,
-    on one tool locked by the user; NotApplicable unless `indeterminate` is declared.
-    """
-    bench = look.bench
-    if "indeterminate" not in bench.started.target.capabilities:
-        raise NotApplicable("indeterminate is not declared", cause="not_declared")
-    keys = [key for key in look.keys if bench.states[key] == ToolState(user=True)]
-    if not keys or not look.memory.get("last"):
-        return
-    key = keys[0]
-    with bench.operator.undetermined(key.server, [key.tool]):
-        refused = bench.refused(key)
-        exchange = look.own(key)
-        again = bench.until(
-            lambda: look.own(key),
-            lambda latest: latest is not None and latest.answer.status(key) == UNKNOWN,
-        )
-    if exchange is None or again is None or again.answer.status(key) not in PLACES:
-        return  # another word than the six is for FR-004.enum
-    text = str((again.answer.remediation or {}).get(UNKNOWN, ""))
-    outcome = judge(masked(bench, text, key), UNKNOWN, pins=bench.started.target.pins)
-    observed = {"refused": refused, "status": again.answer.status(key),
-                "remediation of another lock": outcome == "convicted"}  # fmt: skip
-    wanted = {"refused": True, "status": UNKNOWN, "remediation of another lock": False}
-    findings.truth(["FR-004.unknown"], again.request, observed, holds=observed == wanted,
-                   wanted=f"a refused call, and {UNKNOWN} with a neutral remediation",
-                   topic=str(key))  # fmt: skip
 
 
 def _allowed(look: Look, key: ToolKey) -> frozenset[str]:

@@ -10,16 +10,19 @@ from mcp_proxy_conformance.catalogue.requirement import profile
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.discovery.profiles import OF_PROXIES, PROVEN
 from mcp_proxy_conformance.discovery.remediation import judge
+from mcp_proxy_conformance.discovery.scenarios import space
 from mcp_proxy_conformance.discovery.selftest.changed import mutated, reference, varied
 from mcp_proxy_conformance.discovery.selftest.controls import CONTROLS
 from mcp_proxy_conformance.discovery.selftest.exchange import WireFault
 from mcp_proxy_conformance.discovery.selftest.recordings import with_recordings
 from mcp_proxy_conformance.discovery.selftest.removal import REMOVALS
 from mcp_proxy_conformance.discovery.selftest.rewriting_server import rewriting
+from mcp_proxy_conformance.discovery.selftest.triggered_proxies import is_playable, killed
 from mcp_proxy_conformance.discovery.selftest.wire import WIRE_FAULTS
 from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
 from mcp_proxy_conformance.selftest.matrix import Trial
 from mcp_proxy_conformance.selftest.proof import Proof
+from mcp_proxy_conformance.selftest.triggered import TriggeredMutants
 
 UNCHANGED = WireFault(id="unchanged", text="The unchanged target.", breaks=())
 
@@ -27,6 +30,7 @@ UNCHANGED = WireFault(id="unchanged", text="The unchanged target.", breaks=())
 def proof() -> Proof:
     """Return the proof of discovery."""
     from mcp_proxy_mutants.discovery.mutants import mutants  # noqa: PLC0415 - other trials do without
+    from mcp_proxy_mutants.discovery.triggered import BASES  # noqa: PLC0415
     from mcp_proxy_mutants.discovery.variants import variants  # noqa: PLC0415
 
     faults = [
@@ -47,6 +51,9 @@ def proof() -> Proof:
         through=partial(rewriting, fault=UNCHANGED),
         prepared=with_recordings,
         warm=_judge_texts,
+        triggered=TriggeredMutants(
+            space=space, bases=lambda: BASES, killed=killed, is_playable=is_playable
+        ),
     )
 
 

@@ -278,18 +278,18 @@ class OperatorAdapter:
     def indeterminate(self, server: str, tools: Sequence[str], *, on: bool) -> Access | None:
         """Replace the approvals store by an empty folder while the program runs, or put it back.
 
-        Server and tools are ignored, and None is returned: access does not change. Raises
-        Unsupported for a program without such a store.
+        Server and tools are ignored, so that a second loss changes nothing. None is returned:
+        access does not change. Raises Unsupported for a program without such a store.
         """
         del server, tools
         if self._launch.breakable_store is None:
             raise Unsupported("indeterminate")
         store = self._data / self._launch.breakable_store
         hidden = self._folder / "store.hidden"
-        if on:
+        if on and not hidden.exists():
             shutil.move(store, hidden)
             store.mkdir()
-        else:
+        elif not on and hidden.exists():
             store.rmdir()
             shutil.move(hidden, store)
         return None

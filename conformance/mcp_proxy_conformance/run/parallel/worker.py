@@ -39,6 +39,7 @@ class Worker:
         name = config.workerinput["workerid"]
         self._run, self._plugins = run, config.pluginmanager
         self._at: dict[pytest.Item, int] = {}
+        self._units: dict[str, list[Place]] = {}
         self._sent: dict[str, CitedStage] = {}
         self._writer = Writer(run.out / SHARES, name)
         self._writer.write(Began(os.getpid()))
@@ -51,7 +52,7 @@ class Worker:
         That is before xdist reports the collection.
         """
         places = {item.nodeid: place for item in session.items if (place := place_of(item))}
-        names = {nodeid: place.name for nodeid, place in places.items()}
+        names = {nodeid: place.unit for nodeid, place in places.items()}
         long = tuple({place.name: None for place in places.values() if place.long})
         self._writer.write(Collected(names, long, self._run.state.shard))
 
@@ -62,7 +63,10 @@ class Worker:
         """
         collect_garbage_rarely()
         self._at = {item: at for at, item in enumerate(items)}
-        self._run.count([place for item in items if (place := place_of(item)) is not None])
+        places = [place for item in items if (place := place_of(item)) is not None]
+        for place in places:
+            self._units.setdefault(place.unit, []).append(place)
+        self._run.count(places)
 
     def give_up(self) -> None:
         """Have every check pass without running: a worker that ended itself would count as lost."""
@@ -72,15 +76,16 @@ class Worker:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Start the targets of this and the next check, let the check run, write its results.
+        """Start the targets of this and the next unit, let the check run, write its results.
 
         No target is started if the run is stopped, here or by the controller's probe.
         """
         run = self._run
         run.state.stopped = run.state.stopped or self._stopped()
         both = [place_of(check) for check in (item, nextitem) if check is not None]
+        units = dict.fromkeys(place.unit for place in both if place is not None)
         if run.state.stopped is None:
-            run.soon([place for place in both if place is not None])
+            run.soon([place for unit in units for place in self._units[unit]])
         results, messages = len(run.state.results), set(run.state.messages)
         done = yield
         entry = CheckResults(

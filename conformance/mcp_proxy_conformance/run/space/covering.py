@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
 from mcp_proxy_conformance.run.space.space import (
     BadSpace,
     Pair,
+    PlayedSpace,
     Row,
     Scenario,
     Space,
@@ -32,7 +33,9 @@ def covering(space: Space, seeds: Sequence[Row]) -> list[dict[str, str]]:
     constraint says so.
     """
     rows = [space.bare(seed) for seed in seeds]
-    for needs in ({v.needs for known in space.values.values() for v in known.values()}, {""}):
+    every = {word for known in space.values.values() for v in known.values()
+             for word in v.needs.split()}  # fmt: skip
+    for needs in (every, {*()}):
         played = space.reduced(needs)
         seen = {pair for row in rows for pair in space.pairs_of(space.cut(row, needs))}
         missing: Missing = defaultdict(set)
@@ -99,6 +102,28 @@ def packed(
         seen |= covers.pop(at)
         ordered.append(scenario(groups[at]))
     return ordered
+
+
+def drawn_scenarios(
+    played: PlayedSpace, rows: int, capabilities: Collection[str], version: int | None,
+    *, examples: int, seed: int,
+) -> list[Scenario]:  # fmt: skip
+    """Return so many scenarios of at most so many rows, drawn from the space by the seed.
+
+    Rows are cut to what is played with these capabilities, and of that version of the space.
+    """
+    if not examples:
+        return []
+    # hypothesis takes a third of a second to import, and only drawn scenarios need it
+    from hypothesis import strategies as st  # noqa: PLC0415
+
+    from mcp_proxy_conformance.run.laws.generation import drawn  # noqa: PLC0415
+
+    space = played.space
+    one = st.fixed_dictionaries({name: st.sampled_from([*v]) for name, v in space.values.items()})
+    several = [space.cut(row, capabilities, version)
+               for row in drawn(one, examples * rows, seed)]  # fmt: skip
+    return packed(space, several, played.fits)[:examples]
 
 
 def scenario(rows: Sequence[Row]) -> Scenario:

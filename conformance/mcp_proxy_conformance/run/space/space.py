@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from mcp_proxy_conformance.targets.description import BadTarget
+
 Row = Mapping[str, str]
 """The values of one observation by dimension; a dimension that is left out has its default."""
 Pair = tuple[tuple[str, str], tuple[str, str]]
@@ -24,8 +26,8 @@ class BadSpace(ValueError):
 class Value(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One value of a dimension: the sentence that makes it lawful, and what the player makes of it.
 
-    `since` is the version of the space that brought it, `needs` a capability without which it is
-    not played.
+    `since` is the version of the space that brought it, `needs` the capabilities, apart by spaces,
+    without which it is not played.
     """
 
     name: str
@@ -154,10 +156,17 @@ class Space(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         newest = version or self.version
         kept = [
             msgspec.structs.replace(each, value=tuple(
-                v for v in each.value if v.since <= newest and v.needs in {"", *capabilities}))
+                v for v in each.value
+                if v.since <= newest and {*v.needs.split()} <= {*capabilities}))
             for each in self.dimension
         ]  # fmt: skip
         return msgspec.structs.replace(self, dimension=tuple(kept))
+
+    def expect_version(self, version: int | None) -> None:
+        """Raise BadTarget if there is no such version of the space; None is the newest."""
+        if version is not None and not 1 <= version <= self.version:
+            fault = f"there is no version {version} of the space; name 1 to {self.version}"
+            raise BadTarget(fault)
 
     def cut(
         self, row: Row, capabilities: Collection[str], version: int | None = None

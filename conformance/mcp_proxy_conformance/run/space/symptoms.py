@@ -96,7 +96,7 @@ def smaller(
 
 
 def _needed(space: Space, row: Row) -> Collection[str]:
-    return {space.values[name][value].needs for name, value in row.items()}
+    return {word for name, value in row.items() for word in space.values[name][value].needs.split()}
 
 
 def coverage(
@@ -142,7 +142,7 @@ def _why(
         value = space.values[name][word]
         if word not in played.values[name]:
             if value.needs:
-                return "capability", f"{value.needs} is not declared"
+                return "capability", f"{value.needs.replace(' ', ', ')} is not declared"
             return "excluded", f"an older version of the space has no {name}={word}"
     if played.excluded(dict(pair)):
         return "capability", "what can have both is not declared"

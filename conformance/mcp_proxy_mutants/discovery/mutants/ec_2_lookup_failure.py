@@ -217,6 +217,7 @@ MUTANTS: tuple[Mutant, ...] = (
     mutant(
         "lost-reasons-count-as-callable",
         "Tools whose approval cannot be read are counted as callable.",
+        "FR-010.block",
         "FR-010.sum",
         counts=as_(lambda _f, status: None if status == UNKNOWN else status),
     ),
