@@ -16,10 +16,17 @@ from mcp_proxy_conformance.catalogue.case_file import BadCase, own_cases, read_c
 from mcp_proxy_conformance.catalogue.own_case import OwnCase
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
-from mcp_proxy_conformance.catalogue.world import LockKind, Server, Step, Tool, ToolKey, World
+from mcp_proxy_conformance.catalogue.world import (
+    GENERATED,
+    LockKind,
+    Server,
+    Step,
+    Tool,
+    ToolKey,
+    World,
+)
 from mcp_proxy_conformance.discovery.laws.clauses import CLAUSES
 from mcp_proxy_conformance.discovery.laws.names import CANARIES, NOWHERE, SERVERS, SHARED, WORDS
-from mcp_proxy_conformance.run.collection import GENERATED
 from mcp_proxy_conformance.run.space.covering import drawn_scenarios
 from mcp_proxy_conformance.run.space.space import (
     PlayedSpace,
