@@ -22,8 +22,8 @@ from click.testing import CliRunner
 from xdist.remote import Producer
 
 from mcp_proxy_conformance.catalogue.resources import schemas_dir
+from mcp_proxy_conformance.catalogue.world import GENERATED
 from mcp_proxy_conformance.cli import main, run_setup
-from mcp_proxy_conformance.run.collection import GENERATED
 from mcp_proxy_conformance.run.parallel.controller import Controller, StageScheduling
 from mcp_proxy_conformance.run.parallel.shares import Share
 from mcp_proxy_conformance.run.parallel.worker import SHARES
