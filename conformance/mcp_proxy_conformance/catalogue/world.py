@@ -112,6 +112,12 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Whether the step is a query (`ask`), a call or a restart, and changes no lock or tool."""
         return self.ask is not None or self.call is not None or self.restart is not None
 
+    @property
+    def kind(self) -> str:
+        """The action in words: `lock user`, `unlock approval`, `refresh`, `add` and so on."""
+        verb = next(verb for verb in VERBS if getattr(self, verb) is not None)
+        return f"{verb} {self.lock or self.unlock}" if verb in ("lock", "unlock") else verb
+
 
 GENERATED = "generated "
 """The beginning of the ids of worlds whose checks are of one space, and share what it shows."""

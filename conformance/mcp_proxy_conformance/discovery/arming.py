@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -33,6 +33,9 @@ class Unproven(NamedTuple):
         if self.cause in ("not_declared", "refused"):
             return NotApplicable(f"{place}: {self.reason}", cause=self.cause)
         return Inconclusive(f"{place}: {self.reason}", cause=self.cause)
+
+
+NO_EFFECT = Unproven("the lock had no effect", "no_effect")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,14 +173,17 @@ class Prover:
         Return whether there was such a call, which proves a lock; record the tool as refused,
         else as unproven. After two locks without effect, further tools are called once only.
         """
-        within = self.started.target.enforce_s if self._unenforced < PATIENT else 0.0
+        is_worthwhile = self._unenforced < PATIENT and self.armed.unproven.get(key) != NO_EFFECT
+        within = self.started.target.enforce_s if is_worthwhile else 0.0
         wait = Lock(tool=str(key), within_s=within)
         reached = awaited(wait, lambda: call(self.started, key).reached, lambda hit: not hit)
         if reached:
             self._unenforced += 1
             self.armed.refused.pop(key, None)
-            self.armed.unproven[key] = Unproven("the lock had no effect", "no_effect")
+            self.armed.unproven[key] = NO_EFFECT
             return False
+        if self.armed.unproven.get(key) == NO_EFFECT:
+            self.armed.unproven.pop(key)
         self.armed.refused[key] = None
         return True
 
@@ -250,6 +256,8 @@ class Prover:
 
 
 AGAIN_S, FOLLOWS_S = 0.3, 3.0
+SLOWER = 4
+"""A refresh that takes so many times what the slowest one took is not followed."""
 RETRIED = 3
 """Callable tools that are waited for after a restart."""
 
@@ -268,28 +276,33 @@ class Stepper:
         self._unseen: dict[str, list[Step]] = {}
         self._unfollowed = 0
 
-    def take(self, step: Step) -> None:
-        """Take a step and prove its effect; one that is not seen is recorded as unproven.
+    def take(self, *steps: Step) -> None:
+        """Take steps of one kind on different servers, then prove the effect of each.
 
-        If the target lacks a capability for it, or its operator side refuses it, its tools
-        are recorded as skipped. It is taken without tools that a skipped step would have
-        added; nothing is done if it names only such tools.
+        An effect that is not seen is recorded as unproven. If the target lacks a capability for a
+        step, or its operator side refuses it, its tools are recorded as skipped. A step is taken
+        without tools that a skipped step would have added, not at all if it names only such tools.
         Raises AdapterError if the target cannot take it.
         """
+        before = dict(self.armed.states)
+        taken = [done for step in steps if (done := self._tried(step, self._take)) is not None]
+        for step in taken:
+            self._tried(step, lambda done: self._confirm(done, before))
+
+    def _tried(self, step: Step, act: Callable[[Step], Step | None]) -> Step | None:
+        """Return what an act on a step returns; None if the step is skipped."""
         needed = self._needed(step)
         for word in needed:
             if word not in self.started.target.capabilities:
                 self._skip(step, Unproven(f"{word} is not declared", "not_declared", word))
-                return
-        there = tuple(t for t in step.tools if ToolKey(step.server, t) in self.armed.states)
-        if step.tools and not there:
-            return  # the step that adds them was left out
+                return None
         try:
-            self._take(msgspec.structs.replace(step, tools=there))
+            return act(step)
         except Refused as refusal:
             self._skip(step, Unproven(str(refusal), "refused", needed[0]))
         except Unsupported as refusal:
             self._skip(step, Unproven(str(refusal), "not_supported", needed[0]))
+        return None
 
     def _skip(self, step: Step, why: Unproven) -> None:
         """Record why the step's tools are skipped; of a refresh, undo what it would make known.
@@ -306,22 +319,22 @@ class Stepper:
             elif key in self.armed.states:
                 self.armed.states[key] = replace(self.armed.states[key], approval=None)
 
-    def _take(self, step: Step) -> None:
-        """Take a step, update the locks in `armed` by it, and prove its lock, unlock or refresh.
+    def _take(self, step: Step) -> Step | None:
+        """Take a step, and update the locks in `armed` by it; return it as far as it was taken.
 
-        An addition or a change is proven only at the next refresh of its server. The operator
-        side is not asked about tools on pages that the target left out: it cannot know them.
+        The operator side is not asked about tools on pages that the target left out: it cannot
+        know them.
         """
         states, world = self.armed.states, self.prover.world
-        left_out = [t for t in step.tools if self.prover.page_left_out(ToolKey(step.server, t))]
+        there = [tool for tool in step.tools if ToolKey(step.server, tool) in states]
+        left_out = [t for t in there if self.prover.page_left_out(ToolKey(step.server, t))]
         if left_out:
             unknown = msgspec.structs.replace(step, tools=tuple(left_out))
             states.update(after(world, [unknown], states))
-            known = tuple(tool for tool in step.tools if tool not in left_out)
-            if not known:
-                return
-            step = msgspec.structs.replace(step, tools=known)
-        before = dict(states)
+        known = tuple(tool for tool in there if tool not in left_out)
+        if step.tools and not known:
+            return None  # the step that adds them was left out, or they are unknown
+        step = msgspec.structs.replace(step, tools=known)
         if step.changes_nothing:
             self._use(step)
         elif step.add is not None or step.change is not None:
@@ -336,7 +349,14 @@ class Stepper:
                 self._approve(step)
         elif step.unlock is not None:
             self.started.unlock(step.unlock, step.server, step.tools)
-        states.update(after(world, [step], before))
+        states.update(after(world, [step], states))
+        return step
+
+    def _confirm(self, step: Step, before: dict[ToolKey, ToolState]) -> None:
+        """Prove the effect of a lock, an unlock or a refresh; `before` are the locks until then.
+
+        An addition or a change is proven only at the next refresh of its server.
+        """
         if step.refresh is not None:
             with during(News(server=step.refresh, within_s=self.started.target.ready_s)):
                 self._confirm_refresh(step.refresh)
@@ -458,7 +478,7 @@ class Stepper:
     def _confirm_refresh(self, server: str) -> None:
         """Refresh an untrusted server until calls of its new and changed tools are refused.
 
-        A trusted server's new tools are called instead, as they are not locked. The wait is ten
+        A trusted server's new tools are called instead, as they are not locked. The wait is four
         times that for the slowest refresh that such a target followed, from 3 s to the ready time;
         none after a refresh that it did not follow.
         """
@@ -473,23 +493,33 @@ class Stepper:
                 continue
             if step.add is not None or key in self.armed.called:
                 began, lag = time.monotonic(), self.started.effects.lag
-                deadline = began + self._patience()
+                kind = (
+                    "refresh of an addition"
+                    if step.add is not None
+                    else (
+                        "refresh of a text"
+                        if step.description is not None
+                        else "refresh of a schema"
+                    )
+                )
+                deadline = began + (0.0 if lag.is_in_vain(kind) else self._patience())
                 while poll(lambda k=key: call(self.started, k).reached, lambda r: not r, AGAIN_S):  # type: ignore[misc]
                     if time.monotonic() > deadline:
                         self._unfollowed += 1
+                        lag.missed[kind] += 1
+                        self.armed.unproven[key] = NO_EFFECT
                         break
                     self.started.refresh(server)
                 else:
-                    lag.seen("refresh", time.monotonic() - began, polled=False)
+                    lag.seen(kind, time.monotonic() - began, polled=False)
 
     def _patience(self) -> float:
         """Return the seconds after which a refresh counts as not followed by the target."""
         if self._unfollowed:
             return 0.0
         ready = self.started.target.ready_s
-        times = self.started.effects.lag.times.get("refresh", ())
-        slowest = max((seconds for seconds, _ in times), default=ready)
-        return min(ready, max(FOLLOWS_S, 10 * slowest))
+        slowest = max(self.started.effects.lag.refreshes, default=ready)
+        return min(ready, max(FOLLOWS_S, SLOWER * slowest))
 
 
 def _new_in(step: Step) -> ToolKey:

@@ -132,7 +132,8 @@ def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], Bounds]:
     sections = [bench.revealed(query), bench.revealed(query, limit=ABSENT)]
     indexed = [sum(bench.states.get(key) in INDEXED for key in section) for section in sections]
     relevant = sum(bench.relevant(key, query) for key in sections[0])
-    bounds = Bounds(min=min(indexed), max=most_matches(bench, query))
+    most = most_matches(bench, query)
+    bounds = Bounds(min=min(indexed), max=most if most is None else max(most, *indexed))
     return {*map(len, sections), *indexed, relevant}, bounds
 
 

@@ -20,7 +20,7 @@ from mcp_proxy_conformance.catalogue.json_file import write
 from mcp_proxy_conformance.discovery.laws.names import SERVERS, SHARED, WORDS
 from mcp_proxy_conformance.discovery.laws.player import PlayedWorld, play
 from mcp_proxy_conformance.discovery.laws.statuses import PLACES
-from mcp_proxy_conformance.discovery.scenarios import ROWS, cases_of, plan_of, space
+from mcp_proxy_conformance.discovery.scenarios import cases_of, plan_of, space
 from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
 from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.run.judgement import ENOUGH, Ending, attempt, confirmed, enough, reduced
@@ -66,7 +66,7 @@ class PlayedScenarios(ObservedRows):
         self._lock = threading.Lock()
         self._plays: dict[tuple[str, bool], Future[_Whole]] = {}
         self._confirmed, self._trying = Counter[str](), Counter[str]()
-        self._most = ROWS
+        self._most: dict[str, int] = {}
 
     def begin(self, names: Sequence[str]) -> None:
         """Begin to play these scenarios in the background, in this order."""
@@ -136,10 +136,11 @@ class PlayedScenarios(ObservedRows):
         """Play a scenario on a fresh target; on several, if one does not last for all rows."""
         whole, left = _Whole(), [*scenario.rows]
         while left:
-            part = Scenario(id=scenario.id, rows=tuple(left[: self._most]))
+            most = self._most.get(scenario.id, len(left))
+            part = Scenario(id=scenario.id, rows=tuple(left[:most]))
             played = self._part(part, patient=patient)
             if played.is_cut and len(part.rows) > 1:
-                self._most = len(part.rows) // 2
+                self._most[scenario.id] = len(part.rows) // 2
                 continue
             self._add(whole, part, played)
             left = left[len(part.rows) :]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -54,6 +55,12 @@ LOCKS: dict[str, tuple[LockKind, bool]] = {
     "server": ("server", False),
 }  # fmt: skip
 """The kinds of locks that are laid by one step, and whether on a tool or on its server."""
+KINDS = (
+    "unlock approval", "unlock user", "unlock quarantine", "unlock server", "add", "ask", "call",
+    "refresh", "lock user", "lock quarantine", "lock server", "unlock config", "lock config",
+    "change",
+)  # fmt: skip
+"""The kinds of the steps of rows, in their order where rows leave a choice."""
 AREA, ADVISORY = "scenario", "scope-bytes"
 
 
@@ -184,10 +191,8 @@ def plan_of(scenario: Scenario, can: Collection[str]) -> Plan:
     denied = tuple(name for part in parts for name in part.denied())
     servers = [server for part in parts for server in part.servers()]
     servers.append(Server(name=CROWD, tools=tuple(crowd), deny=denied))
-    first = [step for part in parts for step in part.approval()]
-    changed_last = sorted(parts, key=lambda part: {*OF_DEFINITIONS} & {*part.kinds} != set())
-    first += [step for part in changed_last for step in part.locks()]  # approved long before
-    then = [step for part in parts for step in part.acts(can)]
+    first = _in_rounds([[*part.approval(), *part.locks()] for part in parts])
+    then = _in_rounds([[*part.acts(can)] for part in parts])
     if _makes(scenario.rows[0], "restart"):
         then.append(Step(restart=True))
     world = World(
@@ -209,6 +214,20 @@ def plan_of(scenario: Scenario, can: Collection[str]) -> Plan:
     place = _makes(scenario.rows[0], "place").get("place", "")
     lost = {part.name: (part.tool.name,) for part in parts if is_lost and {*part.kinds} & BY_USERS}
     return Plan(world, looks, tools, tuple(dict.fromkeys([*tools, *beside])), place, lost)
+
+
+def _in_rounds(sequences: Iterable[Iterable[Step]]) -> list[Step]:
+    """Return steps of all rows, those of a row in their order, alike ones of all rows together.
+
+    What changes is taken last: by then what was approved was so for long.
+    """
+    left, rounds = [deque(steps) for steps in sequences], list[Step]()
+    while any(left):
+        kind = min((steps[0].kind for steps in left if steps), key=KINDS.index)
+        for steps in left:
+            while steps and steps[0].kind == kind:
+                rounds.append(steps.popleft())
+    return rounds
 
 
 def _makes(row: Row, dimension: str) -> dict[str, Any]:

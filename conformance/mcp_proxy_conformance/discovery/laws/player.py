@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -109,20 +110,20 @@ class Player:
         for query in dict.fromkeys(request["query"] for request in self._plan.world.requests):
             stepper.prover.note_shown(query, stepper.prover.ask(query))  # all are callable by now
             self._memory["shown"][query] = stepper.armed.shown[query]
-        for step in denials(self._started.world):
-            stepper.take(step)
-        for number in range(len(self._plan.world.steps) + 1):
-            if number:
-                self._take(stepper, self._plan.world.steps[number - 1])
-            if number in self._plan.looks:
-                if not self._is_young():
-                    self._played.is_cut = True
-                    break
-                if self._plan.lost and number == max(self._plan.looks):
-                    self._look_while_lost(stepper, number)
-                self._memory["last"] = number == max(self._plan.looks)
-                look = self._look(stepper, number, self._memory)
-                self._remember(look, number)
+        stepper.take(*denials(self._started.world))
+        taken = 0
+        for number in sorted(self._plan.looks):
+            for _, alike in groupby(self._plan.world.steps[taken:number], lambda step: step.kind):
+                self._take(stepper, [*alike])
+            taken = number
+            if not self._is_young():
+                self._played.is_cut = True
+                break
+            self._memory["last"] = number == max(self._plan.looks)
+            if self._plan.lost and self._memory["last"]:
+                self._look_while_lost(stepper, number)
+            look = self._look(stepper, number, self._memory)
+            self._remember(look, number)
         self._conclude(stepper.armed)
         return self._played
 
@@ -145,12 +146,28 @@ class Player:
         age = time.monotonic() - self._started.started_at
         return age < self._started.target.lasts_s - LEAVES_S
 
-    def _take(self, stepper: Stepper, step: Step) -> None:
-        """Take a step, prove the tools that it unlocked, and forget what it makes uncertain.
+    def _take(self, stepper: Stepper, steps: Sequence[Step]) -> None:
+        """Take steps of one kind, prove the tools that they unlock; forget what becomes uncertain.
 
         After a restart all locks are unsure, and the counter is read if it is declared.
         """
         armed = stepper.armed
+        for step in steps:
+            self._forget(armed, step)
+        before = dict(armed.states)
+        self._memory.pop("after restart", None)
+        stepper.take(*steps)
+        if steps[-1].restart:
+            self._unsure = {key for key, state in armed.states.items() if not state.callable}
+            if "counter" in self._started.target.capabilities:
+                self._memory["after restart"] = self._started.adapter.counter()
+        opened = [
+            k for k, s in armed.states.items() if s.callable and not before.get(k, s).callable
+        ]
+        self._open(stepper.prover, opened)
+
+    def _forget(self, armed: Armed, step: Step) -> None:
+        """Forget what a step makes uncertain of what was proven of its tools."""
         if step.unlock == "approval":
             for tool in step.tools:
                 armed.entries.pop(ToolKey(step.server, tool), None)
@@ -165,17 +182,6 @@ class Player:
             if step.description is not None and self._plan.world.server(step.server).trusted:
                 for query, listed in armed.shown.items():
                     armed.shown[query] = tuple(each for each in listed if each != key)
-        before = dict(armed.states)
-        self._memory.pop("after restart", None)
-        stepper.take(step)
-        if step.restart:
-            self._unsure = {key for key, state in armed.states.items() if not state.callable}
-            if "counter" in self._started.target.capabilities:
-                self._memory["after restart"] = self._started.adapter.counter()
-        opened = [
-            k for k, s in armed.states.items() if s.callable and not before.get(k, s).callable
-        ]
-        self._open(stepper.prover, opened)
 
     def _open(self, prover: Prover, opened: list[ToolKey]) -> None:
         """Expect a call to reach each tool that a step unlocked; else mark it as unproven.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ MARGIN = 1.5
 """An effect that nothing has shown may take this many times what its operation took before."""
 ENOUGH = 3
 """So many times of an operation tell how long it takes at most."""
+IN_VAIN = 2
+"""An operation that was waited for so many times, and never seen, is not waited for again."""
 POLLED_S = 0.5
 """Calls at most so far apart say when an effect came, not only that it did."""
 WANTED = {"lock": False, "unlock": True, "refresh": None}
@@ -33,10 +36,11 @@ class Lag:
     """How long the operations of one implementation take, as far as calls showed it.
 
     `times` are by operation those after which it was seen, and whether by repeated calls: by a
-    first call, it may have taken less.
+    first call, it may have taken less. `missed` counts those by which nothing was seen to happen.
     """
 
     times: dict[str, list[tuple[float, bool]]] = field(default_factory=dict)
+    missed: Counter[str] = field(default_factory=Counter)
 
     def seen(self, operation: str, seconds: float, *, polled: bool) -> None:
         """Keep the time after which an operation was seen to have taken effect."""
@@ -59,6 +63,16 @@ class Lag:
             if len(counted) >= ENOUGH:
                 return min(most, MARGIN * max(seconds for seconds, _ in counted))
         return most
+
+    @property
+    def refreshes(self) -> list[float]:
+        """The times after which refreshes were seen to be followed, of all kinds of news."""
+        every = [times for name, times in list(self.times.items()) if name.startswith("refresh ")]
+        return [seconds for times in every for seconds, _ in times]
+
+    def is_in_vain(self, operation: str) -> bool:
+        """Whether it was waited for twice or more, and never seen."""
+        return self.missed[operation] >= IN_VAIN and operation not in self.times
 
     @property
     def usual_s(self) -> float:

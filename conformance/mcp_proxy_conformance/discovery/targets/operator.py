@@ -164,7 +164,7 @@ class OperatorAdapter:
         self._host = host
         self._key = secrets.token_hex(16)
         self._agents: dict[str, dict[str, str]] = {}
-        self._quiet_until = 0.0
+        self._quiet_until = self._reloaded_at = 0.0
         self._untrusted: list[str] = []
         self._reloads = True
         self._process: Process | None = None
@@ -203,7 +203,7 @@ class OperatorAdapter:
         else None. Raises Refused if the API refuses, or if it would empty an allow list that then
         locks nothing; AdapterError for kind approval or an error of the API.
         """
-        self._wait_until_quiet()
+        self._wait_until_quiet(reloaded=kind != "config")
         if kind == "config":
             if not (self._launch.empty_allow_locks or self._config.keeps_some(server, tools)):
                 raise Refused("an empty allow list locks nothing in this target")
@@ -229,7 +229,7 @@ class OperatorAdapter:
         First wait until the program can take an action. Return new access only after a restart,
         else None. Raises Refused or AdapterError, as the API answers.
         """
-        self._wait_until_quiet()
+        self._wait_until_quiet(reloaded=kind != "config")
         if kind == "config":
             self._config.permit(server, tools)
             return self._write_config()
@@ -393,7 +393,7 @@ class OperatorAdapter:
         self._config.write()
         if self._launch.serves_stdio:
             self._copy_config()
-        self._quiet_until = time.monotonic() + self._launch.after_config_s
+        self._reloaded_at = time.monotonic() + self._launch.after_config_s
         if self._launch.shows_config and not self._taken_up():
             self._reloads = False
             return self.restart()
@@ -418,12 +418,15 @@ class OperatorAdapter:
         """Copy the config for the stdio command, whose program may rewrite its own copy."""
         shutil.copyfile(self._folder / CONFIG, self._folder / STDIO_CONFIG)
 
-    def _wait_until_quiet(self) -> None:
+    def _wait_until_quiet(self, *, reloaded: bool = True) -> None:
         """Wait until the program can take an action; the first time, approve untrusted tools.
 
-        Both only for a program whose launch wants it. An approval that fails is ignored.
+        If `reloaded`, also until no late reload of the config can undo it, which has all lists but
+        not what the API did. All only for a program whose launch wants it. An approval that fails
+        is ignored.
         """
-        early = self._quiet_until - time.monotonic()
+        quiet_until = max(self._quiet_until, self._reloaded_at if reloaded else 0.0)
+        early = quiet_until - time.monotonic()
         if early > 0:
             time.sleep(early)
         if self._launch.approve_first_contact and self._untrusted:
