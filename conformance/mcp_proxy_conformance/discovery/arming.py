@@ -493,15 +493,8 @@ class Stepper:
                 continue
             if step.add is not None or key in self.armed.called:
                 began, lag = time.monotonic(), self.started.effects.lag
-                kind = (
-                    "refresh of an addition"
-                    if step.add is not None
-                    else (
-                        "refresh of a text"
-                        if step.description is not None
-                        else "refresh of a schema"
-                    )
-                )
+                news = "tool" if step.add else "text" if step.description is not None else "schema"
+                kind = f"refresh of a {news}"
                 deadline = began + (0.0 if lag.is_in_vain(kind) else self._patience())
                 while poll(lambda k=key: call(self.started, k).reached, lambda r: not r, AGAIN_S):  # type: ignore[misc]
                     if time.monotonic() > deadline:
