@@ -113,6 +113,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return self.ask is not None or self.call is not None or self.restart is not None
 
 
+GENERATED = "generated "
+"""The beginning of the ids of worlds whose checks are of one space, and share what it shows."""
+
+
 class World(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a target is started with, and the steps that lead to the state under test."""
 

@@ -17,10 +17,17 @@ from mcp_proxy_conformance.catalogue.case_file import BadCase, own_cases, read_c
 from mcp_proxy_conformance.catalogue.own_case import OwnCase
 from mcp_proxy_conformance.catalogue.requirement import catalogue
 from mcp_proxy_conformance.catalogue.resources import fixtures_dir
-from mcp_proxy_conformance.catalogue.world import LockKind, Server, Step, Tool, ToolKey, World
+from mcp_proxy_conformance.catalogue.world import (
+    GENERATED,
+    LockKind,
+    Server,
+    Step,
+    Tool,
+    ToolKey,
+    World,
+)
 from mcp_proxy_conformance.discovery.laws.clauses import CLAUSES
 from mcp_proxy_conformance.discovery.laws.names import CANARIES, NOWHERE, SERVERS, SHARED, WORDS
-from mcp_proxy_conformance.run.collection import GENERATED
 from mcp_proxy_conformance.run.space.covering import drawn_scenarios
 from mcp_proxy_conformance.run.space.space import (
     PlayedSpace,
@@ -178,7 +185,9 @@ def plan_of(scenario: Scenario, can: Collection[str]) -> Plan:
     denied = tuple(name for part in parts for name in part.denied())
     servers = [server for part in parts for server in part.servers()]
     servers.append(Server(name=CROWD, tools=tuple(crowd), deny=denied))
-    first = [step for part in parts for step in part.locks()]
+    first = [step for part in parts for step in part.approval()]
+    changed_last = sorted(parts, key=lambda part: {*OF_DEFINITIONS} & {*part.kinds} != set())
+    first += [step for part in changed_last for step in part.locks()]  # approved long before
     then = [step for part in parts for step in part.acts(can)]
     if _makes(scenario.rows[0], "restart"):
         then.append(Step(restart=True))
@@ -295,6 +304,11 @@ class _Part:
     def _mate(self, kind: str, at: int) -> str:
         tens, ones = divmod(at, len(LETTERS))
         return f"{kind[0]}{LETTERS[self.number]}x{LETTERS[tens]}{LETTERS[ones]}mate"
+
+    def approval(self) -> Iterator[Step]:
+        """Yield the step that approves the tools of an untrusted server, if it is one."""
+        if not (own := next(self.servers())).trusted:
+            yield Step(unlock="approval", server=own.name, tools=tuple(t.name for t in own.tools))
 
     def locks(self) -> Iterator[Step]:
         """Yield the steps that lay the row's locks."""

@@ -9,11 +9,8 @@ from typing import TypeVar
 import pytest
 
 from mcp_proxy_conformance.catalogue.index import split
-from mcp_proxy_conformance.catalogue.world import World
+from mcp_proxy_conformance.catalogue.world import GENERATED, World
 from mcp_proxy_conformance.verdict.record import Shard
-
-GENERATED = "generated "
-"""The beginning of the names of places whose checks are of one space, and share what it shows."""
 
 
 @dataclass(frozen=True, slots=True)

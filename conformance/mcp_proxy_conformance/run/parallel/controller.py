@@ -19,8 +19,8 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 from mcp_proxy_conformance.catalogue.specification import is_shipped
+from mcp_proxy_conformance.catalogue.world import GENERATED
 from mcp_proxy_conformance.report.document import Report
-from mcp_proxy_conformance.run.collection import GENERATED
 from mcp_proxy_conformance.run.parallel.shares import Share, gather, shares_in, writers
 from mcp_proxy_conformance.run.parallel.worker import SHARES, STOPPED, WORKERS
 from mcp_proxy_conformance.run.request import NAME
