@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -259,6 +260,7 @@ class _Part:
 
     def _tool(self) -> Tool:
         made, canary = self.makes("description"), CANARIES[self.number]
+        names = self.makes("name").get("words")
         is_planted = {"pending", "quarantine"} & {*self.kinds}
         words = [self.word.capitalize(), self.group, *([canary] if is_planted else [])]
         text = f"{' '.join(words)}. {made.get('text', '') * made.get('times', 1)}".strip()
@@ -266,7 +268,7 @@ class _Part:
         if is_planted:
             schema["properties"] = {canary: {"type": "string"}, **schema.get("properties", {})}
         return Tool(
-            name=self._named(self.makes("name")["form"]),
+            name=names[self.number] if names else self._named(self.makes("name")["form"]),
             description="" if made.get("none") else text,
             word=self.word,
             groups=() if made.get("none") else (self.group,),
@@ -276,7 +278,7 @@ class _Part:
         )
 
     def servers(self) -> Iterator[Server]:
-        """Yield the row's server, whose other tools are callable, and one whose name it begins."""
+        """Yield the row's server, whose other tools are callable, and one with a name alike."""
         kind, number = self.row["server"], self.number
         beside = [_callable(self._named(form)) for form in self.makes("name").get("beside", ())]
         own = [_callable(f"keep_{WORDS[ROWS + number]}", WORDS[ROWS + number]), *beside]
@@ -291,6 +293,9 @@ class _Part:
             deny=(self.tool.name,) if self.start == "deny" else (),
             allow=tuple(tool.name for tool in tools) if self.start == "allow" else None,
         )
+        if kind == "joined":
+            head, sign, rest = re.split("([_-])", self.tool.name, maxsplit=1)
+            yield Server(name=f"{self.name}{sign}{head}", tools=(_callable(rest),))
         if kind == "longer":
             word = WORDS[2 * ROWS + number]
             yield Server(name=self.name[:-1], tools=(_callable(f"keep_{word}", word),))
