@@ -8,7 +8,7 @@ import pytest
 
 from mcp_proxy_conformance.resilience import driven_loader
 from mcp_proxy_conformance.resilience.embedded import LoaderHost
-from mcp_proxy_conformance.resilience.scenarios import played
+from mcp_proxy_conformance.resilience.scenarios import played_space, scenarios
 
 FEW = 6
 
@@ -24,4 +24,5 @@ def host() -> Iterator[LoaderHost]:
 @pytest.fixture
 def few_scenarios(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give loaders the first scenarios only, for a test that asks about the cases besides."""
-    monkeypatch.setattr(driven_loader, "played", lambda *words: played(*words)[:FEW])
+    few = played_space()._replace(scenarios=scenarios()[:FEW])
+    monkeypatch.setattr(driven_loader, "played_space", lambda: few)

@@ -16,13 +16,14 @@ from mcp_proxy_conformance.discovery.arming import Armed, arm
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.laws.clauses import CLAUSES
 from mcp_proxy_conformance.discovery.played_scenarios import PlayedScenarios
-from mcp_proxy_conformance.discovery.scenarios import ScenarioCase, cases_of, generated, played
+from mcp_proxy_conformance.discovery.scenarios import ScenarioCase, cases_of, played_space
 from mcp_proxy_conformance.discovery.settled import judge
 from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
 from mcp_proxy_conformance.discovery.targets.pool import Pool, Ready, Wanted
 from mcp_proxy_conformance.discovery.targets.started import Started
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
+from mcp_proxy_conformance.run.space.covering import given
 from mcp_proxy_conformance.run.space.space import Scenario
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.state_folder import remove
@@ -112,7 +113,7 @@ class DrivenProxy(Subject):
         can = target.capabilities
         mine = [Scenario(id=each.case.id, rows=each.case.rows) for each in own
                 if isinstance(each.case, ScenarioCase)]  # fmt: skip
-        known = mine or [*played(can, version), *generated(examples, seed, can, version)]
+        known = mine or given(played_space(), can, version, examples=examples, seed=seed)
         self.scenarios = [] if own else [case.own() for each in known for case in cases_of(each)]
         self._named = {case.own().world.id: each.id for each in known for case in cases_of(each)}
         laws = [name for name, its in CLAUSES.items() if asked is None or asked & {*its}]

@@ -23,7 +23,14 @@ from mcp_proxy_conformance.discovery.laws.statuses import PLACES
 from mcp_proxy_conformance.discovery.scenarios import cases_of, plan_of, space
 from mcp_proxy_conformance.discovery.targets.adapter import ProxyTarget
 from mcp_proxy_conformance.discovery.targets.started import Started
-from mcp_proxy_conformance.run.judgement import ENOUGH, Ending, attempt, confirmed, enough, reduced
+from mcp_proxy_conformance.run.judgement import (
+    Ending,
+    attempt,
+    confirmed,
+    enough,
+    is_known,
+    reduced,
+)
 from mcp_proxy_conformance.run.space.covering import scenario
 from mcp_proxy_conformance.run.space.observed import FOLDER, ObservedRows
 from mcp_proxy_conformance.run.space.space import Row, Scenario
@@ -104,8 +111,8 @@ class PlayedScenarios(ObservedRows):
         return firm
 
     def _is_known(self, broken: Collection[str]) -> bool:
-        """Whether enough scenarios have confirmed each clause, so that others need not show it."""
-        return not self._excuses and all(self._confirmed[each] >= ENOUGH for each in broken)
+        """Whether that is known of clauses; never if failures are excused, as each counts then."""
+        return not self._excuses and is_known(broken, self._confirmed)
 
     def _begun(self, name: str, *, again: bool = False) -> Future[_Whole]:
         """Begin to play a scenario, or to play it `again`, unless it was begun; return its future.
@@ -126,7 +133,7 @@ class PlayedScenarios(ObservedRows):
         whole = self._play(self._scenarios[name])
         if self._confirm:
             with self._lock:
-                is_due = any(self._trying[each] < ENOUGH for each in whole.compared.broken)
+                is_due = not is_known(whole.compared.broken, self._trying)
                 self._trying.update(whole.compared.broken)
             if is_due:
                 self._begun(name, again=True)

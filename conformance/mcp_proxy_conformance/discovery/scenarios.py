@@ -29,13 +29,11 @@ from mcp_proxy_conformance.catalogue.world import (
 )
 from mcp_proxy_conformance.discovery.laws.clauses import CLAUSES
 from mcp_proxy_conformance.discovery.laws.names import CANARIES, NOWHERE, SERVERS, SHARED, WORDS
-from mcp_proxy_conformance.run.space.covering import drawn_scenarios
 from mcp_proxy_conformance.run.space.space import (
     PlayedSpace,
     Row,
     Scenario,
     Space,
-    cut_all,
     read_scenarios,
     read_space,
 )
@@ -97,6 +95,11 @@ class Plan:
     place: str = ""
     lost: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
+    @property
+    def last(self) -> int:
+        """The number of steps before the last look."""
+        return max(self.looks)
+
 
 @cache
 def space() -> Space:
@@ -157,21 +160,7 @@ def read_own(path: Path) -> list[OwnCase]:
 
 def played_space() -> PlayedSpace:
     """Return the space of discovery with its scenarios."""
-    return PlayedSpace(space(), scenarios(), FOLDER / "scenarios.json", fits)
-
-
-def played(capabilities: Collection[str], version: int | None = None) -> list[Scenario]:
-    """Return the scenarios as far as a proxy with these capabilities is given them."""
-    return cut_all(space(), scenarios(), capabilities, version)
-
-
-def generated(
-    examples: int, seed: int, capabilities: Collection[str], version: int | None
-) -> list[Scenario]:
-    """Return that many scenarios of rows drawn from the space, the same ones for the same seed."""
-    return drawn_scenarios(
-        played_space(), ROWS, capabilities, version, examples=examples, seed=seed
-    )
+    return PlayedSpace(space(), scenarios(), FOLDER / "scenarios.json", fits, ROWS)
 
 
 def fits(rows: Sequence[Row]) -> bool:

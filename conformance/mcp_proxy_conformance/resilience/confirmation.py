@@ -36,6 +36,7 @@ from mcp_proxy_conformance.run.judgement import (
     attempt,
     confirmed,
     enough,
+    is_known,
     opened,
     reduced,
 )
@@ -100,7 +101,7 @@ class Confirmation:
             self._firm_of(failure)
         if case is not None and case.id in self._firm:
             return self._firm[case.id]
-        if ending.broken and self._is_enough(self._confirmed, ending.broken):
+        if self._is_known(ending.broken, self._confirmed):
             return enough(ending)
         ending = self._confirmed_by(check, ending, case, bench.loaded)
         self._confirmed.update(ending.broken)
@@ -246,7 +247,7 @@ class Confirmation:
         self._failures.sort(key=self._slowness)
         planned = self._confirmed.copy()
         for failure in self._failures if ended else ():
-            if not self._is_enough(planned, failure.ending.broken):
+            if not self._is_known(failure.ending.broken, planned):
                 planned.update(failure.ending.broken)
                 self._load_again(failure.case)
         self.cases = running
@@ -256,12 +257,9 @@ class Confirmation:
         loads = self._loads().ended(loads_of(failure.case, self._target))
         return int(max((load.ended - load.began for load in loads), default=0.0) / STEP_S)
 
-    def _is_enough(self, cases: Counter[str], broken: Collection[str]) -> bool:
-        """Whether these numbers of cases confirm that each clause is broken.
-
-        Never if some failures are excused, for then each counts.
-        """
-        return not self._excuses and all(cases[clause] >= ENOUGH for clause in broken)
+    def _is_known(self, broken: Collection[str], confirmed: Counter[str]) -> bool:
+        """Whether that is known of clauses; never if failures are excused, as each counts then."""
+        return bool(broken) and not self._excuses and is_known(broken, confirmed)
 
     def _compare_ahead(self, case: LoadCase, loads: Loads) -> None:
         """Begin, in that pool, the loads with which the case's own will be compared."""

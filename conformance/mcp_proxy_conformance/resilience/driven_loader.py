@@ -30,13 +30,13 @@ from mcp_proxy_conformance.resilience.loads import (
 from mcp_proxy_conformance.resilience.met import happened
 from mcp_proxy_conformance.resilience.observed_rows import LoadedRows
 from mcp_proxy_conformance.resilience.scenarios import (
-    generated,
     load_case,
-    played,
+    played_space,
     scenario_loads,
 )
 from mcp_proxy_conformance.run.collection import Place
 from mcp_proxy_conformance.run.judgement import Ending, attempt
+from mcp_proxy_conformance.run.space.covering import given
 from mcp_proxy_conformance.run.space.space import Scenario
 from mcp_proxy_conformance.run.subject import Check, Probed, Rests, Subject
 from mcp_proxy_conformance.targets.state_folder import keep_log, remove
@@ -200,9 +200,8 @@ class DrivenLoader(Subject):
 def _scenarios_of(target: LoaderTarget) -> dict[str, tuple[Scenario, LoadCase]]:
     """Return the scenarios that a loader is given, with their loads, by id."""
     reads = says(target).reads
-    known = played(target.capabilities, target.space)
-    if target.examples:
-        known += generated(target.examples, target.seed, target.capabilities, target.space)
+    known = given(played_space(), target.capabilities, target.space, examples=target.examples,
+                  seed=target.seed)  # fmt: skip
     return {each.id: (each, load_case(each, reads)) for each in known}
 
 

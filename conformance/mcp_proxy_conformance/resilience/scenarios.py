@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -25,7 +25,7 @@ from mcp_proxy_conformance.resilience.load_case import (
     healed,
 )
 from mcp_proxy_conformance.resilience.walk import WORDS, Reads, signal_of, walk
-from mcp_proxy_conformance.run.space.covering import drawn_scenarios, scenario
+from mcp_proxy_conformance.run.space.covering import scenario
 from mcp_proxy_conformance.run.space.space import (
     Dimension,
     PlayedSpace,
@@ -33,7 +33,6 @@ from mcp_proxy_conformance.run.space.space import (
     Scenario,
     Space,
     Value,
-    cut_all,
     read_scenarios,
     read_space,
 )
@@ -98,21 +97,7 @@ def scenario_loads() -> tuple[LoadCase, ...]:
 
 def played_space() -> PlayedSpace:
     """Return the space of loads with its scenarios."""
-    return PlayedSpace(space(), scenarios(), FOLDER / "scenarios.json", fits)
-
-
-def played(capabilities: Collection[str], version: int | None = None) -> list[Scenario]:
-    """Return the scenarios as far as a loader with these capabilities is given them."""
-    return cut_all(space(), scenarios(), capabilities, version)
-
-
-def generated(
-    examples: int, seed: int, capabilities: Collection[str], version: int | None
-) -> list[Scenario]:
-    """Return that many scenarios of rows drawn from the space, the same ones for the same seed."""
-    return drawn_scenarios(
-        played_space(), len(NAMES), capabilities, version, examples=examples, seed=seed
-    )
+    return PlayedSpace(space(), scenarios(), FOLDER / "scenarios.json", fits, len(NAMES))
 
 
 def fits(rows: Sequence[Row]) -> bool:

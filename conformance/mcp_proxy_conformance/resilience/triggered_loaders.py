@@ -39,8 +39,8 @@ def killed(base: Any, trigger: Row) -> bool:
     folder = Path(tempfile.gettempdir())
     with closing(Loads(target.loader, folder, confirm=False)) as loads:
         judge = says(target)
-        having = [each for each in _quickest_first(judge.reads) if any(
-            trigger.items() <= (known.defaults | row).items() for row in each.rows)]  # fmt: skip
+        having = [each for each in _quickest_first(judge.reads)
+                  if any(known.has(row, trigger) for row in each.rows)]  # fmt: skip
         try:
             for each in having:
                 case = load_case(each, judge.reads)

@@ -300,6 +300,11 @@ ENOUGH = 2
 """Cases that confirm that a clause is broken; others that break no other clause are left open."""
 
 
+def is_known(broken: Collection[str], confirmed: Counter[str]) -> bool:
+    """Whether so many cases have confirmed each of these clauses that no further one need do so."""
+    return all(confirmed[clause] >= ENOUGH for clause in broken)
+
+
 def enough(ending: Ending) -> Ending:
     """Return a failure with what it breaks left open, as enough other cases confirm all of it."""
     names = sorted(ending.broken)

@@ -19,15 +19,15 @@ from mcp_proxy_conformance.discovery.laws.clauses import CLAUSES
 from mcp_proxy_conformance.discovery.played_scenarios import PlayedScenarios
 from mcp_proxy_conformance.discovery.scenarios import (
     ScenarioCase,
-    generated,
     plan_of,
+    played_space,
     read_own,
     scenarios,
 )
 from mcp_proxy_conformance.discovery.targets.adapter import CAPABILITIES
 from mcp_proxy_conformance.discovery.targets.embedded import embedded
 from mcp_proxy_conformance.run.judgement import Ending, attempt
-from mcp_proxy_conformance.run.space.covering import scenario
+from mcp_proxy_conformance.run.space.covering import given, scenario
 from mcp_proxy_conformance.run.space.space import Row
 from mcp_proxy_mutants.discovery.changed import Changed
 from mcp_proxy_mutants.fresh import Fresh
@@ -191,7 +191,9 @@ def test_a_fair_proxy_breaks_no_law(fair: Changed, tmp_path: Path) -> None:
 
 def test_the_same_seed_draws_the_same_scenarios() -> None:
     """Scenarios drawn from the space are the same for a seed, others for another."""
-    first, again, other = (generated(3, seed, CAPABILITIES, None) for seed in (0, 0, 1))
+    first, again, other = (
+        given(played_space(), CAPABILITIES, examples=3, seed=seed)[-3:] for seed in (0, 0, 1)
+    )
 
     assert first == again != other
 
@@ -199,7 +201,7 @@ def test_the_same_seed_draws_the_same_scenarios() -> None:
 @pytest.mark.parametrize("can", [CAPABILITIES, {"config", "user"}, {"config", "user", "agents"}])
 def test_no_scenario_needs_what_is_not_declared(can: frozenset[str]) -> None:
     """The worlds of drawn scenarios have only locks and agents that the target declares."""
-    plans = map(partial(plan_of, can=can), generated(20, 2, can, None))
+    plans = map(partial(plan_of, can=can), given(played_space(), can, examples=20, seed=2))
 
     worlds = [plan.world for plan in plans]
     kinds = {step.lock or step.unlock for world in worlds for step in world.steps} - {None}

@@ -19,28 +19,29 @@ from mcp_proxy_conformance.resilience.blame import (
 from mcp_proxy_conformance.resilience.load_case import Behaviour, LoadServer
 from mcp_proxy_conformance.resilience.loader_description import OF_LOADERS
 from mcp_proxy_conformance.resilience.scenarios import (
-    generated,
     load_case,
-    played,
+    played_space,
     scenarios,
 )
 from mcp_proxy_conformance.resilience.walk import WORDS, Reads, walk
+from mcp_proxy_conformance.run.space.covering import given
 
 Json = dict[str, Any]
 CAN = frozenset(OF_LOADERS)
 
 
 def test_another_seed_is_another_list_of_scenarios() -> None:
-    """`generated` yields the same scenarios for a seed, others for another."""
-    ids = [[each.id for each in generated(5, seed, CAN, None)] for seed in (0, 0, 1)]
+    """The same scenarios are drawn for a seed, others for another."""
+    drawn = [given(played_space(), CAN, examples=5, seed=seed)[-5:] for seed in (0, 0, 1)]
+    ids = [[each.id for each in several] for several in drawn]
 
     assert ids[0] == ids[1] != ids[2]
 
 
 def test_a_loader_without_stdio_is_given_no_command() -> None:
     """No scenario of a loader without stdio has a command; some of one with it have."""
-    over_stdio = [each.id for each in played(CAN) if load_case(each, Reads()).needs]
-    without = played(CAN - {"stdio"})
+    over_stdio = [each.id for each in given(played_space(), CAN) if load_case(each, Reads()).needs]
+    without = given(played_space(), CAN - {"stdio"})
 
     assert over_stdio
     assert [each.id for each in without if load_case(each, Reads(stdio=False)).needs] == []

@@ -119,7 +119,7 @@ class Player:
             if not self._is_young():
                 self._played.is_cut = True
                 break
-            self._memory["last"] = number == max(self._plan.looks)
+            self._memory["last"] = number == self._plan.last
             if self._plan.lost and self._memory["last"]:
                 self._look_while_lost(stepper, number)
             look = self._look(stepper, number, self._memory)
@@ -257,7 +257,7 @@ class Player:
         every = {each.name for each in plan.world.servers}
         return Look(
             bench, frozenset(self._unsure), number, memory,
-            servers=every if number == max(plan.looks) else own,
+            servers=every if number == plan.last else own,
             asks=[plan.world.requests[row] for row in rows],
         )  # fmt: skip
 

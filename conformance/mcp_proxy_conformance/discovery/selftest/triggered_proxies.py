@@ -30,13 +30,11 @@ def killed(base: Any, trigger: Row) -> bool:
     """Play the scenarios that have the trigger to the faulty proxy; whether one convicts it."""
     from mcp_proxy_mutants.discovery.triggered import Triggered  # noqa: PLC0415
 
-    usual = space().defaults
     triggered = Triggered(requests=set() if OF_REQUESTS & trigger.keys() else None)
     target = replace(mutated(base.proxy(triggered)), enforce_s=AT_ONCE_S)
     try:
         for each in scenarios():
-            rows = [at for at, row in enumerate(each.rows)
-                    if trigger.items() <= (usual | row).items()]  # fmt: skip
+            rows = [at for at, row in enumerate(each.rows) if space().has(row, trigger)]
             plan = plan_of(each, target.capabilities)
             if rows and _convicts(target, plan, triggered, rows):
                 return True

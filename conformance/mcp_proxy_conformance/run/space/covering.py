@@ -15,6 +15,7 @@ from mcp_proxy_conformance.run.space.space import (
     Row,
     Scenario,
     Space,
+    cut_all,
     in_words,
 )
 
@@ -104,26 +105,28 @@ def packed(
     return ordered
 
 
-def drawn_scenarios(
-    played: PlayedSpace, rows: int, capabilities: Collection[str], version: int | None,
-    *, examples: int, seed: int,
+def given(
+    played: PlayedSpace, capabilities: Collection[str], version: int | None = None, *,
+    examples: int = 0, seed: int = 0,
 ) -> list[Scenario]:  # fmt: skip
-    """Return so many scenarios of at most so many rows, drawn from the space by the seed.
+    """Return the scenarios that a target with these capabilities is given: the committed ones.
 
-    Rows are cut to what is played with these capabilities, and of that version of the space.
+    They are followed by so many `examples`, drawn from the space by the seed. Rows are cut to what
+    is played with these capabilities, and of that version of the space.
     """
+    space = played.space
+    committed = cut_all(space, played.scenarios, capabilities, version)
     if not examples:
-        return []
+        return committed
     # hypothesis takes a third of a second to import, and only drawn scenarios need it
     from hypothesis import strategies as st  # noqa: PLC0415
 
     from mcp_proxy_conformance.run.laws.generation import drawn  # noqa: PLC0415
 
-    space = played.space
     one = st.fixed_dictionaries({name: st.sampled_from([*v]) for name, v in space.values.items()})
     several = [space.cut(row, capabilities, version)
-               for row in drawn(one, examples * rows, seed)]  # fmt: skip
-    return packed(space, several, played.fits)[:examples]
+               for row in drawn(one, examples * played.most, seed)]  # fmt: skip
+    return [*committed, *packed(space, several, played.fits)[:examples]]
 
 
 def scenario(rows: Sequence[Row]) -> Scenario:

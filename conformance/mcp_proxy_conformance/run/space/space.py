@@ -194,6 +194,10 @@ class Space(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             for second in self.values[two]
         }
 
+    def has(self, row: Row, values: Row) -> bool:
+        """Whether the row has these values, defaults included."""
+        return values.items() <= (self.defaults | {**row}).items()
+
     def pairs_of(self, row: Row) -> Iterator[Pair]:
         """Yield the pairs of values that the row has, defaults included."""
         return combinations((self.defaults | {**row}).items(), 2)
@@ -230,12 +234,13 @@ def _faults(space: Space) -> Iterator[str]:
 
 
 class PlayedSpace(NamedTuple):
-    """A space, its committed scenarios and their file; which rows `fits` one scenario."""
+    """A space, its committed scenarios and their file; which rows `fits` one scenario of `most`."""
 
     space: Space
     scenarios: Sequence[Scenario]
     path: Path
     fits: Callable[[Sequence[Row]], bool]
+    most: int
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
