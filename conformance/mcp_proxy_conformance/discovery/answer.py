@@ -79,7 +79,6 @@ class Answer:
     remediation: Mapping[str, Any] | None = None
     note: str | None = None
     body: Mapping[str, Any]
-    has_disabled: bool = False
     findings: tuple[Finding, ...] = ()
 
     def callables(self) -> tuple[ToolKey, ...]:
@@ -206,7 +205,6 @@ def read_answer(
         remediation=remediation,
         note=None if note is None else reply.named(note),
         body=body,
-        has_disabled=members.disabled in body,
         findings=exchange_findings(body, members, flag=flag, limit=limit),
     )
 

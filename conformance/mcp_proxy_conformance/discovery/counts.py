@@ -11,11 +11,9 @@ from typing import Any
 
 from mcp_proxy_conformance.catalogue.surface import STATUSES, Members
 from mcp_proxy_conformance.catalogue.world import ToolState
-from mcp_proxy_conformance.discovery.agents import beyond
 from mcp_proxy_conformance.discovery.answer import Listing, ServerEntry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.oracle import CALLABLE, counted_as
-from mcp_proxy_conformance.discovery.rejections import status_of_lock
 from mcp_proxy_conformance.verdict.result import Misshapen
 from mcp_proxy_conformance.wire.jsonrpc import kind_of
 from mcp_proxy_conformance.wire.reply import ToolReply
@@ -102,18 +100,6 @@ def tallies_allowed(states: Iterable[ToolState]) -> list[dict[str, int]]:
     for words in product(*(sorted(counted_as(state)) for state in states)):
         tallies.add(frozenset(Counter(words).items()))
     return [dict(sorted(items)) for items in sorted(tallies, key=sorted)]
-
-
-def own_locked(bench: Bench, agent: str) -> dict[str, int]:
-    """Return, by status, the number of locked tools in the agent's scope; 0 for none.
-
-    Of several locks of a tool the first of config, quarantine, user and approval counts. Servers
-    are taken to be on.
-    """
-    outside = beyond(bench.world, agent)
-    own = [s for k, s in bench.states.items() if k.server not in outside and not s.callable]
-    words = [status_of_lock(state) for state in own]
-    return {status: words.count(status) for status in STATUSES}
 
 
 def status_numbers(value: Any) -> Iterator[tuple[str, int]]:

@@ -106,8 +106,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (
             "pictures/locks.toml",
             '["test_no_withheld_tool_beyond_the_scope_is_told"]',
-            '["test_every_status_is_one_of_six_words"]',
-            "test_every_status_is_one_of_six_words cites none of the clauses of these cells",
+            '["test_a_refusal_is_flagged_as_an_error"]',
+            "test_a_refusal_is_flagged_as_an_error cites none of the clauses of these cells",
         ),
         (
             "pictures/locks.toml",

@@ -22,7 +22,7 @@ from mcp_proxy_conformance.cli import main
 from mcp_proxy_conformance.report.reader import read_report
 
 pytestmark = needs.discovery
-CHECK = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
+CHECK = "test_as_many_locked_matches_are_listed_as_the_cap_allows"
 LATER = "ROB.tools~text"
 
 

@@ -71,7 +71,7 @@ def test_a_target_that_does_not_start_is_reported_with_its_log(
     broken = replace(REFERENCE, command=(sys.executable, "-c", "print(1/0)"), host=())
     monkeypatch.setattr(kinds, "REFERENCE", broken)
 
-    name = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
+    name = "test_as_many_locked_matches_are_listed_as_the_cap_allows"
     done = invoke("run", "--out", str(tmp_path), "--check", name, "reference")
 
     assert done.exit_code == 3
@@ -181,7 +181,7 @@ def test_list_and_explain_print_what_there_is() -> None:
     explained = invoke("explain", "FR-006.cap").output
 
     assert "FR-006.cap" in listed["clauses"]
-    assert "test_no_more_locked_tools" in listed["checks"]
+    assert "test_as_many_locked_matches" in listed["checks"]
     assert listed["cases"]
     for word in ("source: discovery-spec, FR-006", "check: ", "observed: "):
         assert word in explained

@@ -30,7 +30,7 @@ COMPLETED = [
     (["explain", "FR-006.c"], {"FR-006.cap", "FR-006.callables", "FR-006.callables~bytes"}),
     (["run", "--only", "FR-01"], {"FR-010", "FR-011", "FR-012", "FR-013", "FR-014"}),
     (["run", "endpoint", "--check", "limits-11-at-1"], {"limits-11-at-10", "limits-11-at-11"}),
-    (["run", "--check", "test_no_more_lock"], {"test_no_more_locked_tools_come_back"}),
+    (["run", "--check", "test_as_many_lock"], {"test_as_many_locked_matches_are_listed"}),
     (["run", "--profile", "resilience-"], {"resilience-basic"}),
     (["list", "inter"], {"interpretations"}),
 ]

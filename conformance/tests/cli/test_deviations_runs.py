@@ -170,14 +170,14 @@ def test_a_case_that_a_check_has_not_ends_the_run_before_its_first_check() -> No
 
     The reason names the nearest case.
     """
-    check = "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
-    write(f"{check}[99]")
+    check = "test_a_server_of_a_similar_name_is_beyond_the_scope"
+    write(f"{check}[lonk]")
 
     done, report = run(profile="discovery")
 
-    nearest = f"the nearest is '{check}[9]'"
+    nearest = f"the nearest is '{check}[long]'"
     assert (done.exit_code, report["results"], report["headline"]) == (5, [], "unknown deviation")
-    assert report["why"] == f"{FILE}:1: there is no case '{check}[99]'; {nearest}"
+    assert report["why"] == f"{FILE}:1: there is no case '{check}[lonk]'; {nearest}"
 
 
 @pytest.mark.proof

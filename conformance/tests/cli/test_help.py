@@ -217,7 +217,7 @@ def test_the_version_is_that_of_the_suite_of_python_and_of_each_profile() -> Non
     ("words", "own"),
     [
         (
-            "run reference --check test_no_more_locked_tools_come_back_than_the_limit_or_ten",
+            "run reference --check test_as_many_locked_matches_are_listed_as_the_cap_allows",
             "discovery",
         ),
         ("run loader --only I6", "resilience"),

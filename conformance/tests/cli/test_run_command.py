@@ -37,7 +37,7 @@ def test_a_link_among_the_logs_is_left(tmp_path: Path) -> None:
 
 def run(tmp_path: Path, *arguments: str) -> Any:
     """Run `run command` with one check and these words, into `tmp_path`; return its result."""
-    check = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
+    check = "test_the_cap_holds_on_every_endpoint"
     own = ("run", "command", "--check", check, "--out", str(tmp_path))
     return CliRunner().invoke(main, [*own, *arguments])
 

@@ -16,7 +16,7 @@ ECHOING = str(Path(__file__).parents[1] / "echo_program.py")
 WORD, AFTER, OF_URL = "wrd-Canary/4801+x=", "aft Canary?4802&y", "url-Canary:4803z"
 NAMED, OF_DSN = "env-Canary-4804_and_more", "dsn-Canary%4805-and-more"
 CANARIES = (WORD, AFTER, NAMED, OF_URL, OF_DSN)
-ONE_CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
+ONE_CHECK = "test_the_cap_holds_on_every_endpoint"
 HANDED = (f"--api-key={WORD}", "--password", AFTER, f"http://me:{OF_URL}@127.0.0.1:1/mcp")
 
 PROOF = pytest.mark.proof(parts=6)

@@ -53,7 +53,7 @@ def test_it_is_conformant(tmp_path: Path) -> None:
         (
             "indexed ? tool.description : undefined",
             "tool.description",
-            "test_a_quarantined_tool_is_listed_without_description_and_schema",
+            "test_a_description_told_before_is_withheld_from_the_quarantine_on",
             "FR-003.withheld",
         ),
     ],

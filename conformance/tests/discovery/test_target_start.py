@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from mcp_proxy_conformance.catalogue.world import Step, World, server, tool, world
 from mcp_proxy_conformance.cli import main
+from mcp_proxy_conformance.discovery.scenarios import scenarios
 from mcp_proxy_conformance.discovery.targets import operator
 from mcp_proxy_conformance.discovery.targets.kinds import target_of
 from mcp_proxy_conformance.discovery.targets.launch import mcpproxy
@@ -27,7 +28,7 @@ from mcp_proxy_conformance.targets.description import FILE, UpstreamPlace
 from mcp_proxy_conformance.targets.process import free_port
 from mcp_proxy_conformance.targets.target import AdapterError
 
-CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
+CHECK = "test_the_cap_holds_on_every_endpoint"
 
 
 def refer(*before: str) -> str:
@@ -256,11 +257,12 @@ def test_what_is_shown_though_undeclared_is_a_fault_of_the_declaration(tmp_path:
     """
     script = tmp_path / "adapter.py"
     script.write_text(QUARANTINING, encoding="utf-8")
+    named = next(s.id for s in scenarios() if any(r.get("name") == "twins" for r in s.rows))
     done = CliRunner().invoke(
         main,
         [
             "run", "command", "--ready", "2", "--out", str(tmp_path / "out"), "--check",
-            "test_every_status_is_one_of_six_words", "--", sys.executable, str(script),
+            f"test_scenario[{named}]", "--", sys.executable, str(script),
         ],
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ from mcp_proxy_conformance.discovery.targets import kinds
 from mcp_proxy_conformance.report import junit, markdown, sarif
 from mcp_proxy_conformance.targets.target_lines import Written, written
 
-REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
+REAL = "test_the_flag_works_wherever_discovery_is_offered"
 TEXT = '''\
 # Our proxy.
 kind = "command"

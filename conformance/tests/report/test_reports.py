@@ -45,7 +45,7 @@ from mcp_proxy_conformance.verdict.deviations.waivers import Waiver
 from mcp_proxy_conformance.verdict.result import ClauseVerdict, Finding
 
 OPEN = CLEAN | {"clauses": [clause("FR-006.cap", "required", "inconclusive")]}
-REAL = "test_discovery_takes_the_flag_wherever_it_is_offered"
+REAL = "test_the_flag_works_wherever_discovery_is_offered"
 """A check that is quick on the reference."""
 
 

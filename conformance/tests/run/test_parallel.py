@@ -31,7 +31,7 @@ from mcp_proxy_conformance.run.parallel.worker import SHARES
 pytestmark = pytest.mark.timeout(900)
 RUN = (sys.executable, "-m", "mcp_proxy_conformance", "run")
 PYTEST = (sys.executable, "-m", "pytest", "-p", "mcp_proxy_conformance.plugin", "--out", "out")
-FEW = "test_strange or test_no_more_locked or odd_limit or rejection-config or after_a_restart"
+FEW = "test_strange or as_many_locked or the_cap_holds or rejection-config or after_a_restart"
 ADAPTER = json.dumps({"command": [sys.executable, "-m", "mcp_proxy_reference.adapter"]})
 FATAL = "test_the_text_of_a_strange_tool_comes_back_as_it_is"
 KINDS: dict[str, tuple[tuple[str, ...], str]] = {

@@ -30,12 +30,12 @@ def test_with_a_target_and_no_path_the_installed_checks_run(tmp_path: Path) -> N
     """
     (tmp_path / "test_mine.py").write_text("def test_mine(): assert False\n", encoding="utf-8")
 
-    done = pytest_process(tmp_path, "--target", "reference", "-k", "test_no_more_locked_tools")
+    done = pytest_process(tmp_path, "--target", "reference", "-k", "test_as_many_locked_matches")
 
     report = json.loads((tmp_path / "mcp-proxy-conformance-out" / "report.json").read_bytes())
     assert (done.returncode, "took the place of this folder's tests" in done.stdout) == (0, True)
     assert {result["check"] for result in report["results"]} == {
-        "test_no_more_locked_tools_come_back_than_the_limit_or_ten"
+        "test_as_many_locked_matches_are_listed_as_the_cap_allows"
     }
 
 

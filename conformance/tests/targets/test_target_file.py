@@ -29,7 +29,7 @@ from mcp_proxy_conformance.targets.description import (
     kinds,
 )
 
-CHECK = "test_an_odd_limit_neither_lifts_the_cap_nor_stops_the_target"
+CHECK = "test_the_cap_holds_on_every_endpoint"
 
 
 def described(

@@ -184,9 +184,9 @@ def test_an_id_that_names_nothing_that_counts_is_reported_with_the_nearest(
     [
         "ROB.query",
         "T1.timeout",
-        "test_no_more_locked_tools_come_back_than_the_limit_or_ten",
-        "test_no_more_locked_tools_come_back_than_the_limit_or_ten[11]",
-        "discovery/test_order_and_cap.py::test_no_more_locked_tools_come_back_than_the_limit_or_ten",
+        "test_a_server_of_a_similar_name_is_beyond_the_scope",
+        "test_a_server_of_a_similar_name_is_beyond_the_scope[long]",
+        "discovery/test_scope_elsewhere.py::test_a_server_of_a_similar_name_is_beyond_the_scope",
         "remediation-both",
         "again-claims",
         "[remediation-both]",

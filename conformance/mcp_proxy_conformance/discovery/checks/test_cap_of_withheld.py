@@ -154,33 +154,6 @@ def test_no_withheld_text_moves_its_tool_in_an_answer(bench: Bench) -> None:
     assert observed == dict.fromkeys(observed, orders[0])
 
 
-@requirement("FR-006.callables")
-@on(ATTIC)
-def test_names_of_withheld_tools_turn_no_callable_ones(bench: Bench) -> None:
-    """The flag keeps the order of callable tools where withheld tools share a word of the query.
-
-    The callable tools of the answers with and without the flag must be the same, in order. Not
-    applicable if no query lists two callable tools, or if the shared word alone reveals
-    nothing.
-    """
-    bench.needs_one_of("approval", "quarantine")
-    queries = [f"{WITHHELD} tarlom", f"tarlom {WITHHELD}", f"{WITHHELD} polbit tarlom rusgit"]
-    default = {query: _callables(bench, query, ABSENT) for query in queries}
-    if all(len(names) < 2 for names in default.values()):
-        raise NotApplicable("no query finds two tools by a word of each")
-    if not bench.revealed(WITHHELD):
-        raise NotApplicable("withheld tools are found only by their full names")
-
-    observed = {query: _callables(bench, query, True) for query in queries}
-
-    assert observed == default
-
-
-def _callables(bench: Bench, query: str, flag: object) -> list[str]:
-    """Return the callable tools of the query's answer, with this flag, at limit 100, in order."""
-    return [str(k) for k in bench.widest(query, include_disabled=flag).callables()]
-
-
 def _order(bench: Bench, word: str) -> list[str]:
     """Return the locked tools of the flagged answer to WITHHELD and this word, in order.
 

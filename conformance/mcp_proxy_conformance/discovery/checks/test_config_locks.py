@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.contents import masked, repeated, strings
+from mcp_proxy_conformance.discovery.contents import masked, strings
 from mcp_proxy_conformance.discovery.counts import USERS, of_users, shut, states_of
 from mcp_proxy_conformance.discovery.locked_entries import every_answer, every_entry, own_texts
 from mcp_proxy_conformance.discovery.rejections import (
@@ -58,32 +57,6 @@ def test_the_remedy_of_a_config_lock_is_no_act_of_the_user(bench: Bench) -> None
     assert wrong == {}
 
 
-@requirement("SC-003.discovery")
-@on(COMBOS)
-def test_further_locks_do_not_turn_policy_into_an_act_of_the_user(bench: Bench) -> None:
-    """With user locks or pending approval as well, the remedy is still that of config.
-
-    Read are the texts of the remediation map and of unusual members of entries. Inconclusive if
-    answers have none, or if none is wrong but one cannot be read.
-    """
-    wrong = _wrong_remedies(bench)
-
-    assert wrong == {}
-
-
-@requirement("SC-003.listing")
-@on(MIXED)
-def test_no_config_denied_tool_is_counted_under_a_users_reason(bench: Bench) -> None:
-    """No server counts more tools as user-locked or pending than may have that reason.
-
-    A config-denied tool must be counted under another reason. Inconclusive if no server has a
-    counts block.
-    """
-    counts, allowed = _users_counts(bench)
-
-    assert counts == allowed
-
-
 @requirement("SC-003.listing")
 @on(COMBOS)
 def test_further_locks_do_not_move_a_config_denied_tool_to_a_users_reason(bench: Bench) -> None:
@@ -95,42 +68,6 @@ def test_further_locks_do_not_move_a_config_denied_tool_to_a_users_reason(bench:
     counts, allowed = _users_counts(bench)
 
     assert counts == allowed
-
-
-@requirement("SC-003.listing")
-@on(MIXED)
-def test_the_entry_of_a_config_locked_server_tells_no_act_of_the_user(bench: Bench) -> None:
-    """The entry of a server locked only by config contains no remedy for users.
-
-    No text in the entry has one of the target's own remedies for a lock that users can lift, or
-    reads like one. Inconclusive if no such server is listed, or no such remedy was seen.
-    """
-    servers, users = bench.list().servers, _users_texts(bench)
-    denied = [name for name in _reachable(bench) if _only_config(bench, name) and name in servers]
-    bench.require(
-        denied and users, "no server is locked only by config, or no text for a user lock was seen"
-    )
-
-    acts = _by_reason(
-        (name, why, text)
-        for name in denied
-        for text, why in _acts_in(bench, servers[name].members, users).items()
-    )
-
-    assert acts == {}
-
-
-@requirement("SC-003.rejection")
-@on(MIXED)
-def test_the_rejection_of_a_config_denied_tool_tells_no_act_of_the_user(bench: Bench) -> None:
-    """The rejection contains no text of a user lock and does not read like one.
-
-    The text is read by the word lists of statuses; one that cannot be read leaves the clause
-    open. Inconclusive if no config-denied call was refused.
-    """
-    compared = _compared_rejections(bench)
-
-    compared.conclude()
 
 
 @requirement("SC-003.rejection")
@@ -180,17 +117,6 @@ def test_the_rejection_on_a_quarantined_server_tells_no_act_on_the_tool(bench: B
     )
 
     assert wrong == {}
-
-
-def _acts_in(bench: Bench, members: Mapping[str, Any], users: set[str]) -> dict[str, str]:
-    """Map texts in a server's entry that give a remedy for users to the reason why each is wrong.
-
-    Such a text contains one of `users`, the target's own texts for locks that users can lift,
-    or reads like one. Empty if there is none.
-    """
-    own = dict.fromkeys(repeated(users, members), "the target's own text for a user lock")
-    read = {text: _why_wrong(bench, text, users) for text in strings(members)}
-    return own | {text: why for text, why in read.items() if why}
 
 
 def _wrong_remedies(bench: Bench) -> Wrong:
@@ -274,12 +200,6 @@ def _reachable(bench: Bench) -> list[str]:
         key.server for key, state in bench.states.items() if state.server_off or state.quarantined
     }
     return [server.name for server in bench.world.servers if server.name not in shut]
-
-
-def _only_config(bench: Bench, server: str) -> bool:
-    """Whether tools of the server are locked, all of them by config, none by user or approval."""
-    locked = [s for key, s in bench.states.items() if key.server == server and not s.callable]
-    return bool(locked) and all(s.config and not (s.user or s.approval) for s in locked)
 
 
 def _liftable_by_users(bench: Bench) -> tuple[ToolKey, ...]:

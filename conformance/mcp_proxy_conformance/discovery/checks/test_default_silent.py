@@ -11,7 +11,7 @@ import pytest
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.surface import STATUSES
-from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
+from mcp_proxy_conformance.catalogue.world import CONFIG, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.agents import onlookers
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
@@ -27,8 +27,7 @@ LOOSE = world(
     ),
     server("vault", tool("fegadu_open", groups=("tamupo",)), tool("bitoko_seal")),
 )
-BY_CONFIG, BY_USER = ToolKey("forge", "mobel_drop"), ToolKey("vault", "bitoko_seal")
-ROOM = 5
+BY_CONFIG = ToolKey("forge", "mobel_drop")
 
 
 def answers(bench: Bench, flag: object) -> dict[str, Answer]:
@@ -66,16 +65,6 @@ def members(document: Any) -> Iterator[tuple[str, Any]]:
         yield from members(value)
 
 
-def revealing(bench: Bench) -> list[str]:
-    """Return the world's words that reveal a locked tool with the flag; inconclusive if too few.
-
-    Fewer than eight are too few.
-    """
-    queries = [query for query, answer in answers(bench, True).items() if answer.disabled]
-    bench.require(len(queries) >= 8, "fewer than 8 queries revealed a locked tool")
-    return queries
-
-
 def sections(bench: Bench, queries: list[str], flag: object) -> dict[tuple[str, ...], set[str]]:
     """Find the members for locked tools and their remedies in default answers, by request.
 
@@ -98,38 +87,6 @@ def filled(answer: Answer) -> set[str]:
     """
     meta = answer.reply.value().get("_meta") if answer.error is None else None
     return {name for name, value in members(meta) if value and isinstance(value, Mapping | list)}
-
-
-@requirement("FR-002.no-section")
-@on(MIXED)
-@pytest.mark.parametrize("flag", [ABSENT, False])
-def test_a_default_answer_has_no_section_for_locked_tools(bench: Bench, flag: object) -> None:
-    """Answers to queries that match locked or callable tools have no section for locked tools.
-
-    Without the flag, and with it false, the members for locked tools and for the remediation map
-    are absent. Inconclusive if fewer than eight words reveal a locked tool.
-    """
-    queries = [*revealing(bench), *(bench.tools[key].word for key in bench.armed.called)]
-
-    shown = sections(bench, queries, flag)
-
-    assert shown == {}
-
-
-@requirement("FR-002.no-section")
-@on(ALONE)
-@pytest.mark.parametrize("flag", [ABSENT, False])
-def test_an_answer_without_a_callable_tool_has_no_section(bench: Bench, flag: object) -> None:
-    """A default answer to a query that only locked tools match has no member for them or remedies.
-
-    It is asked for without the flag and with it false. Inconclusive if fewer than eight words
-    reveal a locked tool.
-    """
-    queries = revealing(bench)
-
-    shown = sections(bench, queries, flag)
-
-    assert shown == {}
 
 
 def words_of_section(
@@ -219,34 +176,6 @@ def _owned(bench: Bench, key: ToolKey, flag: object) -> list[str]:
     return [form for form in forms if form in answer.reply.text] if answer.error is None else []
 
 
-@requirement("FR-002.no-locked-names")
-@on(MIXED)
-@pytest.mark.parametrize("flag", [ABSENT, False])
-def test_a_default_answer_names_no_locked_tool(bench: Bench, flag: object) -> None:
-    """No locked tool's name or description text occurs in the result, except as an echo.
-
-    It is asked for without the flag and with it false. Inconclusive if the flag reveals
-    nothing, or fewer than ten tools are locked.
-    """
-    leaked = leaks(bench, flag)
-
-    assert leaked == {}
-
-
-@requirement("FR-002.no-locked-names")
-@on(ALONE)
-@pytest.mark.parametrize("flag", [ABSENT, False])
-def test_an_answer_without_a_callable_tool_names_no_locked_one(bench: Bench, flag: object) -> None:
-    """An answer without callable tools, its note included, names no locked tool.
-
-    It is asked for without the flag and with it false. Inconclusive if the flag reveals
-    nothing, or fewer than ten tools are locked.
-    """
-    leaked = leaks(bench, flag)
-
-    assert leaked == {}
-
-
 @requirement("FR-002.no-section~words")
 @on(MIXED)
 def test_a_default_answer_uses_no_word_of_the_feature(bench: Bench) -> None:
@@ -298,37 +227,6 @@ def test_where_nothing_is_locked_the_flag_changes_nothing(bench: Bench) -> None:
     bench.require(bench.refused(BY_CONFIG), "the lock had no effect", "no_effect")
     bench.require_revealed(bench.until(lambda: bench.revealed("mobel"), bool))
     assert observed == {(requests[w], "callable tools"): keys for w, keys in usual.items()}
-
-
-@requirement("FR-002.no-locks-no-change")
-@on(LOOSE)
-def test_a_locked_tool_is_not_revealed_to_a_query_that_did_not_find_it(bench: Bench) -> None:
-    """A query that did not find a tool, although the limit left room, does not reveal it later.
-
-    One tool is locked by config and one by the user; inconclusive if the flag reveals neither.
-    Not applicable if every query with room finds both.
-    """
-    listed = {word: bench.discover(word, limit=ROOM).callables() for word in LOOSE.queries()}
-    room = min(ROOM, max(len(keys) for keys in listed.values()))
-    with_room = {word: keys for word, keys in listed.items() if len(keys) < room}
-    apart = [(w, k) for w, keys in with_room.items() for k in (BY_CONFIG, BY_USER) if k not in keys]
-    if not apart:
-        raise NotApplicable("every query of this target lists every tool")
-
-    bench.operator.lock(USER, BY_USER.server, [BY_USER.tool])
-    bench.operator.lock(CONFIG, BY_CONFIG.server, [BY_CONFIG.tool])
-
-    bench.require(
-        bench.refused(BY_USER) and bench.refused(BY_CONFIG), "a lock had no effect", "no_effect"
-    )
-    alive = set(bench.until(lambda: bench.revealed("mobel"), bool))
-    alive |= set(bench.until(lambda: bench.revealed("bitoko"), bool))
-    bench.require_revealed(alive & {BY_CONFIG, BY_USER})
-    statuses = {(w, k): bench.revealed(w, limit=ROOM).get(k) for w, k in apart}
-    revealed_now = {
-        (with_flag(w, limit=ROOM), str(k)): s for (w, k), s in statuses.items() if s is not None
-    }
-    assert revealed_now == {}
 
 
 @requirement("FR-002.no-locks-no-change~empty-members")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
@@ -15,9 +13,7 @@ from mcp_proxy_conformance.catalogue.world import CONFIG, ToolKey, server, tool,
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.calibration import ByteDifference, differences
 from mcp_proxy_conformance.discovery.forms import exact_answer, unequal
-from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.discovery.requests import in_words
-from mcp_proxy_conformance.verdict.result import NotApplicable
 
 ALONE, CROWD, MIXED = stage("alone"), stage("crowd"), stage("mixed")
 PLAIN, SCOPE = stage("plain"), stage("scope")
@@ -60,11 +56,6 @@ def sides(changes: Mapping[Place, ByteDifference]) -> tuple[Bytes, Bytes]:
     return observed, {place: change.usual for place, change in changes.items()}
 
 
-def queries(*words: str) -> list[dict[str, Any]]:
-    """Return a request for each of these words, with no other argument."""
-    return [{"query": word} for word in words]
-
-
 @requirement("FR-002.absent-is-false")
 @on(PLAIN)
 def test_false_is_absent_among_everyday_tools_of_which_some_are_locked(bench: Bench) -> None:
@@ -76,135 +67,6 @@ def test_false_is_absent_among_everyday_tools_of_which_some_are_locked(bench: Be
     bench.require(answered(bench, requests) >= 3, "fewer than 3 requests found a callable tool")
 
     with_false, without_flag = differing_bytes(bench, requests)
-
-    assert with_false == without_flag
-
-
-@requirement("FR-002.absent-is-false")
-@on(UNLOCKED)
-def test_false_is_absent_where_nothing_is_locked(bench: Bench) -> None:
-    """If nothing is locked, requests get the same bytes with the flag false and without it.
-
-    Every ninth request of the stage is sent; inconclusive if fewer than three find a callable
-    tool.
-    """
-    requests = REQUESTS[3::9]
-    bench.require(answered(bench, requests) >= 3, "fewer than 3 requests found a callable tool")
-
-    with_false, without_flag = differing_bytes(bench, requests)
-
-    assert with_false == without_flag
-
-
-@requirement("FR-002.absent-is-false")
-@on(MIXED)
-def test_false_is_absent_whatever_lies_on_the_tools(bench: Bench) -> None:
-    """The flag false and absent get the same bytes, whichever locks the matching tools have.
-
-    One tool of each combination of locks is asked for, by its word and by its name.
-    Inconclusive if fewer than two requests find a callable tool.
-    """
-    kinds = {bench.states[key]: key for key in bench.tools if key in bench.states}
-    words = [bench.tools[key].word for key in kinds.values()]
-    requests = queries(*words, *(key.tool for key in kinds.values()), "pipekan")
-    bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
-
-    with_false, without_flag = differing_bytes(bench, requests)
-
-    assert with_false == without_flag
-
-
-@requirement("FR-002.absent-is-false")
-@on(MIXED)
-def test_false_is_absent_in_sessions_of_their_own(bench: Bench) -> None:
-    """The flag false and absent get the same bytes when sent in separate sessions.
-
-    Three words are asked for; inconclusive if fewer than two find a callable tool.
-    """
-    requests = queries("pipekan", "tovafu", "patoku")
-    bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
-
-    with_false, without_flag = differing_bytes(bench, requests, apart=True)
-
-    assert with_false == without_flag
-
-
-@requirement("FR-002.absent-is-false")
-@on(MIXED)
-def test_false_is_absent_at_every_endpoint(bench: Bench) -> None:
-    """The flag false and absent get the same bytes at other endpoints, and without a session.
-
-    Not applicable if there is neither another endpoint nor the stateless revision, inconclusive if
-    fewer than two of three words find a callable tool.
-    """
-    views = places(bench)
-    if not views:
-        raise NotApplicable("discovery is offered at one endpoint and in one kind of revision only")
-    requests = queries("pipekan", "tovafu", "patoku")
-    bench.require(answered(bench, requests) >= 2, "fewer than 2 requests found a callable tool")
-
-    with_false, without_flag = Bytes(), Bytes()
-    for view in views.values():
-        false, absent = differing_bytes(view, requests)
-        with_false |= false
-        without_flag |= absent
-
-    assert with_false == without_flag
-
-
-@requirement("FR-002.absent-is-false")
-@on(ALONE)
-def test_false_is_absent_where_only_locked_tools_match(bench: Bench) -> None:
-    """An answer with the note has the same bytes with the flag false and without it.
-
-    Words of locked tools are asked for, one also at limit 1. Inconclusive if a word of a
-    callable tool does not find it.
-    """
-    bench.require(answered(bench, queries("debazu")), "no query finds a callable tool")
-    groups = sorted({group for tool in bench.tools.values() for group in tool.groups})
-    requests = [*queries(*groups), {"query": groups[0], "limit": 1}]
-
-    with_false, without_flag = differing_bytes(bench, requests)
-
-    assert with_false == without_flag
-
-
-@requirement("FR-002.absent-is-false")
-@on(CROWD)
-@pytest.mark.parametrize("limit", [1, 100])
-def test_false_is_absent_at_every_limit_beside_hundreds_of_locked_tools(
-    bench: Bench, limit: int
-) -> None:
-    """The flag false and absent get the same bytes, even beside hundreds of locked tools.
-
-    A word of callable tools and the word of most tools are asked for, at limits 1 and 100.
-    Inconclusive if neither finds a callable tool.
-    """
-    groups = Counter(group for tool in bench.tools.values() for group in tool.groups)
-    callables = {g for k, s in bench.states.items() if s.callable for g in bench.tools[k].groups}
-    words = [min(callables), groups.most_common(1)[0][0]]
-    bench.require(answered(bench, queries(*words)), "no shared word finds a callable tool")
-
-    with_false, without_flag = differing_bytes(
-        bench, ({"query": word, "limit": limit} for word in words)
-    )
-
-    assert with_false == without_flag
-
-
-@requirement("FR-002.absent-is-false")
-@on(SCOPE, needs=("agents",))
-@pytest.mark.parametrize("agent", sorted(SCOPE.agents))
-def test_false_is_absent_for_agents_of_narrow_scope(bench: Bench, agent: str) -> None:
-    """The flag false and absent get an agent the same bytes, inside and outside its scope.
-
-    Six queries are sent; inconclusive if fewer than two find the agent a callable tool.
-    """
-    eyes = bench.as_agent(agent)
-    requests = queries("vedivimo", "lidamo", "dagapa", "kefanitu", "torizo", "tuduvum")
-    bench.require(answered(eyes, requests) >= 2, "fewer than 2 requests found a callable tool")
-
-    with_false, without_flag = differing_bytes(eyes, requests)
 
     assert with_false == without_flag
 

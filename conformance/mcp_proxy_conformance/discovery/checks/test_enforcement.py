@@ -24,7 +24,6 @@ BENEATH = world(
         tool("gatun_seal"),
     )
 )
-DENIED = world(server("forge", tool("zorvik_list"), tool("mobel_drop", locked=CONFIG)))
 SEEN, UNSEEN = ToolKey("forge", "mobel_drop"), ToolKey("forge", "tunrag_wipe")
 MARK = ToolKey("forge", "gatun_seal")
 APPROVED = structs.replace(
@@ -39,39 +38,6 @@ ARGUMENTS: tuple[dict[str, Any], ...] = (
     {"include_disabled": True, "force": True},
     {"text": "z" * 5000},
 )
-
-
-@requirement("FR-011.never-reaches")
-@on(MIXED)
-def test_no_call_reaches_a_locked_tool_before_or_after_its_discovery(bench: Bench) -> None:
-    """Calls of a locked tool are refused before and after it is listed, with any arguments.
-
-    Inconclusive if the flag reveals nothing, or if a callable tool is not reached before and
-    afterwards.
-    """
-    keys = _known_locked(bench)
-    bench.expect_revealing()
-    free = _free_tool(bench)
-    bench.require(
-        bench.call(free).reached,
-        "no call of a callable tool beside locked ones reached its upstream",
-        "not_reached",
-    )
-
-    with bench.untouched(*keys):
-        for key in keys:
-            bench.call(key)
-        for key in keys:
-            ask(bench, key)
-        for key in keys:
-            for arguments in ARGUMENTS:
-                bench.call(key, arguments)
-
-    bench.require(
-        bench.call(free).reached,
-        "calls of the callable tool no longer reached its upstream",
-        "not_reached",
-    )
 
 
 @requirement("FR-011.never-reaches")
@@ -120,48 +86,6 @@ def test_no_call_gets_through_while_others_discover_the_tool(bench: Bench) -> No
     bench.require(
         moved, "no call of a callable tool reached its upstream at the same time", "not_reached"
     )
-
-
-@requirement("FR-011.never-reaches")
-@on(SCOPE, needs=("agents",))
-def test_no_agent_reaches_a_locked_tool(bench: Bench) -> None:
-    """Agents that discover locked tools reach none of them, inside or outside their scope.
-
-    Only agents whose call of a callable tool is reached are tried; inconclusive if there are
-    none.
-    """
-    keys = _one_a_kind(bench)
-    views = [bench.as_agent(name) for name in SCOPE.agents]
-    proven = [view for view in views if any(view.call(k).reached for k in _free_tools(bench))]
-    bench.require(proven, "no agent's call of a callable tool reached its upstream", "not_reached")
-
-    with bench.untouched(*keys):
-        for view in proven:
-            for key in keys:
-                ask(view, key)
-                view.call(key)
-
-
-@requirement("FR-011.never-reaches")
-@on(BENEATH)
-def test_a_tool_that_is_listed_as_disabled_by_the_user_is_refused(bench: Bench) -> None:
-    """Where only the user locks, no call reaches a tool that an answer lists as locked.
-
-    Such tools are called three times, even if no lock of them was seen to have an
-    effect, and so are those that were refused. Inconclusive if there are none of either.
-    """
-    _call_known_locked(bench)
-
-
-@requirement("FR-011.never-reaches")
-@on(DENIED)
-def test_a_tool_that_is_listed_as_disabled_by_config_is_refused(bench: Bench) -> None:
-    """Where only config locks, no call reaches a tool that an answer lists as locked.
-
-    Such tools are called three times, even if no lock of them was seen to have an
-    effect, and so are those that were refused. Inconclusive if there are none of either.
-    """
-    _call_known_locked(bench)
 
 
 @requirement("FR-011.not-unlocked")
@@ -246,18 +170,6 @@ def test_refused_calls_approve_no_changed_tool(bench: Bench) -> None:
 
     served = {(SEEN, f"served at call {n}"): bench.call(SEEN).served for n in range(1, 6)}
     assert served == dict.fromkeys(served, False)
-
-
-def _call_known_locked(bench: Bench) -> None:
-    """Call all known locked tools, in three rounds; raise Breach if a call reaches one.
-
-    They are those of `_known_locked`. Raises Inconclusive if none is known.
-    """
-    keys = _known_locked(bench)
-
-    with bench.untouched(*keys):
-        for key in keys * 3:
-            bench.call(key)
 
 
 def _known_locked(bench: Bench) -> tuple[ToolKey, ...]:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.discovery.answer import Answer, Entry
+from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.contents import has_lines, remedies, repeated, schemas
+from mcp_proxy_conformance.discovery.contents import has_lines
 from mcp_proxy_conformance.discovery.locked_entries import (
-    every_answer,
     every_entry,
-    named,
-    own_answer,
 )
 from mcp_proxy_conformance.discovery.requests import in_words
 
@@ -24,22 +21,6 @@ MEMBERS = ("name", "server", "description", "status")
 LONG = 1000
 
 Place = str | tuple[str, str]
-
-
-@requirement("FR-003.members")
-@on(MIXED)
-def test_a_locked_entry_has_name_server_description_and_one_status(bench: Bench) -> None:
-    """Entries of config- and user-locked tools have four strings, no schema and no remedy.
-
-    No member repeats a text of the answer's remediation map. Inconclusive unless all config-locked
-    tools are revealed, two or more.
-    """
-    answers = every_answer(bench, _vouched(bench))
-    _expect_config(bench, [key for key, _ in answers])
-
-    faults = _by_place(fault for key, answer in answers for fault in _faults(answer, key))
-
-    assert faults == {}
 
 
 @requirement("FR-003.members~extras")
@@ -56,30 +37,6 @@ def test_a_locked_entry_has_no_other_members(bench: Bench) -> None:
     extras = {name for _, entry in entries for name in entry.members} - {*MEMBERS}
 
     assert {"other members": extras} == {"other members": set()}
-
-
-@requirement("FR-003.name")
-@on(MIXED)
-def test_a_locked_entry_names_the_tool_as_callable_entries_do_or_barely(bench: Bench) -> None:
-    """Every locked entry's name has the form of callable entries, or is the bare tool name.
-
-    Callable entries are those seen before the locks. Inconclusive if no callable or no locked
-    entry was seen.
-    """
-    shown = {entry.name for entry in bench.armed.entries.values()}
-    forms = {"{tool}"} | {_form(entry) for entry in bench.armed.entries.values()}
-    known = shown | {
-        form.replace("{tool}", key.tool).replace("{server}", key.server)
-        for form in forms
-        for key in bench.tools
-    }
-
-    answers = [own_answer(bench, key) for key in bench.armed.refused]
-    answers += [answer for _, answer in every_answer(bench, _vouched(bench))]
-    names = {answer.reply.named(entry.name) for answer in answers for entry in answer.disabled}
-    bench.require(shown and names, "no answer had a locked entry")
-
-    assert names - known == set()
 
 
 @requirement("FR-003.name~one-form")
@@ -102,55 +59,6 @@ def test_callable_and_locked_entries_of_one_answer_name_tools_in_one_form(bench:
     callable_forms = {_form(entry) for entry in answer.tools}
     locked_forms = {_form(entry) for entry in answer.disabled}
     assert {place: locked_forms} == {place: callable_forms}
-
-
-@requirement("FR-003.server")
-@on(MIXED)
-def test_a_locked_entry_names_the_server_that_owns_the_tool(bench: Bench) -> None:
-    """The entry names the server that owns the tool, for every kind of lock revealed.
-
-    An entry without a server counts as wrong. Inconclusive unless all config-locked tools are
-    revealed, two or more.
-    """
-    entries = every_entry(bench, bench.armed.refused)
-    _expect_config(bench, [key for key, _ in entries])
-
-    others = _other_servers(entries)
-
-    assert others == {}
-
-
-@requirement("FR-003.server")
-@on(SCOPE)
-def test_entries_of_one_answer_name_each_its_own_server(bench: Bench) -> None:
-    """If tools of two servers match a query, each entry names the server that owns its tool.
-
-    An entry without a server counts as wrong. Inconclusive if tools of one server only are
-    revealed.
-    """
-    entries = every_entry(bench, bench.armed.refused)
-    bench.require(
-        len({key.server for key, _ in entries}) > 1, "the flag revealed tools of one server only"
-    )
-
-    others = _other_servers(entries)
-
-    assert others == {}
-
-
-@requirement("FR-003.description")
-@on(MIXED)
-def test_a_locked_entry_has_the_description_of_the_callable_tool(bench: Bench) -> None:
-    """Plain, marked-up, non-Latin and emoji descriptions are the same as before the lock.
-
-    Compared are tools locked by config alone or by the user alone, texts of one line and at
-    most 1,000 characters. Inconclusive if none has non-ASCII text.
-    """
-    observed, expected = _descriptions(bench, lambda t: len(t) <= LONG and not has_lines(t))
-    marked = [text for texts in expected.values() for text in texts if not text.isascii()]
-    bench.require(marked, "no answer had a description with non-ASCII text")
-
-    assert observed == expected
 
 
 @requirement("FR-003.description~long")
@@ -201,36 +109,6 @@ def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:
         listed = values.setdefault(place, [])
         listed += [] if value in listed else [value]
     return values
-
-
-def _faults(answer: Answer, key: ToolKey) -> Iterator[tuple[Place, Any]]:
-    """Yield ((tool, kind of fault), what is faulty) for the tool's entry in the answer.
-
-    Faulty is a member's name for `missing`, `schema` and `remedy`; its value for `MEMBER is not
-    text`; for `remediation text`, a text of the remediation map that the entry repeats. Without an
-    entry all members are missing.
-    """
-    entry = named(answer, key)
-    members = entry.members if entry is not None else {}
-    faults = [("missing", name) for name in MEMBERS if name not in members]
-    sent = [(name, members[name]) for name in MEMBERS if name in members]
-    faults += [(f"{m} is not text", value) for m, value in sent if not isinstance(value, str)]
-    faults += [("schema", name) for name in schemas(members)]
-    faults += [("remedy", name) for name in remedies(members)]
-    texts = (answer.remediation or {}).values()
-    faults += [("remediation text", text) for text in repeated(texts, members)]
-    for fault, value in faults:
-        yield (str(key), fault), value
-
-
-def _other_servers(entries: Iterable[tuple[ToolKey, Entry]]) -> dict[Place, list[Any]]:
-    """Map each tool to the servers that its entries name wrongly, None for a missing one.
-
-    Tools whose entries all name the right server are left out.
-    """
-    owners = [(key, entry.members.get("server")) for key, entry in entries]
-    others = [(str(key), server) for key, server in owners if server != key.server]
-    return _by_place(sorted(others, key=str))
 
 
 def _form(entry: Entry) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
@@ -20,21 +18,15 @@ from mcp_proxy_conformance.catalogue.world import (
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.contents import repeated
-from mcp_proxy_conformance.discovery.grounds import reveals
 from mcp_proxy_conformance.discovery.note import (
-    counts_right,
     leads_on,
-    numbers_allowed,
     on_stages_of_locked_tools,
     owed,
     owed_everywhere,
 )
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP
-from mcp_proxy_conformance.discovery.remediation_words import is_english
-from mcp_proxy_conformance.verdict.exchanges import Exactly
 from mcp_proxy_conformance.verdict.result import NotApplicable
-from mcp_proxy_conformance.wire.jsonrpc import quoted
 
 COMBOS = stage("combos")
 SHARED = "kelmund"
@@ -51,58 +43,6 @@ TWICE = world(
 )
 TWICE = structs.replace(TWICE, steps=(*TWICE.steps, Step(lock="quarantine", server="vault")))
 FREE = ToolKey("forge", "zorvik_list")
-MATCHES = (
-    ToolKey("forge", "mobel_drop"),
-    ToolKey("forge", "tunrag_wipe"),
-    ToolKey("barn", "mobel_drop"),
-)
-
-
-@requirement("FR-009.note")
-@on_stages_of_locked_tools()
-def test_an_answer_without_callable_tools_tells_of_locked_ones(
-    bench: Bench, queries: tuple[str, ...]
-) -> None:
-    """The note has a number and names the flag, for every query that only locked tools match.
-
-    The same holds at limit 1, at other endpoints and for agents that see every server. Inconclusive
-    if a note that fails is not in English.
-    """
-    answers = owed_everywhere(bench, queries)
-
-    notes = {
-        query: answer.note
-        for query, answer in answers.items()
-        if not (leads_on(answer) and numbers_in(answer.note or ""))
-    }
-    unread = [note for note in notes.values() if note and not is_english(note)]
-    bench.require(not unread, f"a note is not in English: {', '.join(map(quoted, unread))}")
-
-    assert notes == {}
-
-
-@requirement("FR-009.count")
-@on_stages_of_locked_tools()
-def test_the_number_in_the_note_is_that_of_the_locked_matches(
-    bench: Bench, queries: tuple[str, ...]
-) -> None:
-    """The number is that of the entries with the flag, or of all matches if there may be more.
-
-    There may be more matches than entries where a section is as full as the fullest one.
-    Inconclusive if no note has a number, not applicable if callable tools answer every query.
-    """
-    answers = {query: answer.note for query, answer in owed(bench, queries).items() if answer.note}
-    bench.require(any(map(numbers_in, answers.values())), "no note contains a number")
-    allowed = {query: numbers_allowed(bench, query) for query in answers}
-    fullest = max(max(numbers) for numbers, _ in allowed.values())
-
-    missed: dict[Exactly, Any] = {}
-    for query, (numbers, bounds) in allowed.items():
-        full = max(numbers) == fullest
-        if bounds.min and not counts_right(answers[query], numbers, bounds, full=full):
-            missed[query] = str(bounds) if full else sorted(numbers)
-
-    assert {query: answers[query] for query in missed} == missed
 
 
 @requirement("FR-009.no-entries")
@@ -186,21 +126,6 @@ def test_the_note_appears_at_limit_one_too(bench: Bench, queries: tuple[str, ...
     assert lacking == {}
 
 
-@requirement("FR-009.note", "SC-006.every-kind")
-@on(COMBOS)
-def test_every_combination_of_locks_that_is_revealed_is_noted(bench: Bench) -> None:
-    """The note names the flag for each tool that the flag reveals, asked for by name.
-
-    Left out are answers that list a callable tool, and queries that reveal no relevant tool with
-    the flag. Inconclusive if none is left, not applicable if all answers list callable tools.
-    """
-    answers = owed(bench, [key.tool for key in bench.armed.refused])
-
-    lacking = {query: answer.note for query, answer in answers.items() if not leads_on(answer)}
-
-    assert lacking == {}
-
-
 @requirement("FR-009.count")
 @on(COMBOS)
 def test_the_note_counts_a_tool_once_whatever_locks_it(bench: Bench) -> None:
@@ -224,39 +149,6 @@ def test_the_note_counts_a_tool_once_whatever_locks_it(bench: Bench) -> None:
     }
 
     assert wrong == {}
-
-
-@requirement("FR-009.count")
-@on(TWICE)
-def test_a_tool_under_two_locks_is_counted_once(bench: Bench) -> None:
-    """Of three matches one has two locks, and two share a name; the note counts each tool once.
-
-    Tools that do not match are locked as well. Inconclusive unless all three were found while
-    callable and are listed as locked, and the note has a number; not applicable if the answer lists
-    a callable tool.
-    """
-    bench.require(set(MATCHES) <= set(bench.armed.refused), "a lock had no effect", "no_effect")
-    unshown = [key for key in MATCHES if not bench.relevant(key, SHARED)]
-    bench.require(
-        not unshown, f"not listed for {SHARED} while callable: {', '.join(map(str, unshown))}"
-    )
-    section = bench.until(lambda: bench.revealed(SHARED), lambda now: set(MATCHES) <= set(now))
-    hidden = [key for key in MATCHES if key not in section]
-    bench.require(
-        not hidden,
-        f"the flag revealed {len(MATCHES) - len(hidden)} of {len(MATCHES)} locked tools",
-        needs=[clause for key in hidden for clause in reveals(bench.states[key])],
-    )
-
-    answer = bench.until(lambda: bench.discover(SHARED), lambda answer: bool(answer.note))
-    numbers = numbers_in(answer.note or "")
-    if answer.tools:
-        raise NotApplicable("the answer lists a callable tool, so no note is due")
-    bench.require(numbers, "no note contains a number")
-
-    counts = {len(MATCHES), len(section)}  # some targets list quarantined tools for any query
-    counted = answer.note if counts.isdisjoint(numbers) else len(MATCHES)
-    assert {SHARED: counted} == {SHARED: len(MATCHES)}
 
 
 @requirement("FR-009.note")

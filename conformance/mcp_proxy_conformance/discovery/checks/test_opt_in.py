@@ -4,29 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
-
-import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import CONFIG, USER, ToolKey, server, tool, world
-from mcp_proxy_conformance.discovery.agents import everywhere
-from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.offered import (
-    conversations,
     listed_at,
     offered,
     offered_anywhere,
 )
-from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
-from mcp_proxy_conformance.discovery.presence import needs_flag
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.comparison import read_in
-from mcp_proxy_conformance.verdict.exchanges import View
 from mcp_proxy_conformance.wire.input_schema import default, refusals
 
 MIXED = stage("mixed")
@@ -50,68 +41,10 @@ def _describes_flag(tool: Mapping[str, Any]) -> bool:
     return FLAG in (tool.get("description") or "")
 
 
-def _needs_flag(bench: Bench, place: str, word: str) -> str:
-    """Return the error that a call without the flag gets at that place, if the flag avoids it.
-
-    `place` is a key of `conversations`, such as an endpoint; empty if there is no error, or one
-    with the flag as well.
-    """
-    with conversations(bench.started)[place]() as client:
-        return needs_flag(client, bench.surface, word)
-
-
-def envelopes(
-    bench: Bench, answers: Mapping[tuple[View, str], Answer]
-) -> dict[tuple[str, str, str], Any]:
-    """Return three facts of each answer, by (place, query as text, name of the fact).
-
-    They are its error, the distinct types of its content items, and whether it has a list of
-    tools. `answers` are by (place, word).
-    """
-    tools = bench.surface.members.tools
-    facts: dict[tuple[str, str, str], Any] = {}
-    for (place, word), answer in answers.items():
-        query = answer.reply.named(in_words({"query": word}))
-        items = answer.reply.value()["content"] if answer.reply.error is None else []
-        facts |= {
-            (place, query, "error"): answer.error,
-            (place, query, "types of content"): sorted({item["type"] for item in items}),
-            (place, query, f"member {tools}"): "present" if tools in answer.body else "missing",
-        }
-    return facts
-
-
 def request(query: str, **arguments: object) -> str:
     """Return the request in words for a report; arguments that are ABSENT are left out."""
     sent = {name: value for name, value in arguments.items() if value is not ABSENT}
     return in_words({"query": query} | sent)
-
-
-@requirement("FR-001.accepts")
-@on(MIXED)
-def test_discovery_takes_the_flag_wherever_it_is_offered(bench: Bench) -> None:
-    """With the flag true, there is no error, and the answer has a list of tools as without it.
-
-    The same holds at each endpoint and for agents that see every server; the types of content do
-    not change either. Inconclusive if a call without the flag is an error, or no query finds a
-    callable tool.
-    """
-    words = [bench.tools[key].word for key in bench.armed.called if bench.states[key].callable]
-    words += [bench.tools[key].word for key in bench.armed.samples()]
-    views = {view.place: view for view in (*map(bench.at, offered(bench)), *everywhere(bench))}
-    places = [(place, word) for place in views for word in words]
-    answers = {(p, w): views[p].discover(w) for p, w in places}
-    usual = envelopes(bench, answers)
-    bench.require("present" in usual.values(), "no query found a callable tool")
-    bench.require(
-        not any(a.error for a in answers.values()),
-        "a discovery call without the flag was answered with an error",
-    )
-
-    flagged = {(p, w): views[p].discover(w, include_disabled=True) for p, w in places}
-    observed = envelopes(bench, flagged)
-
-    assert observed == usual
 
 
 @requirement("FR-001.accepts")
@@ -136,36 +69,6 @@ def test_the_flag_works_wherever_discovery_is_offered(bench: Bench) -> None:
 
 
 @requirement("FR-001.default-off")
-@on(MIXED)
-@pytest.mark.parametrize("flag", [ABSENT, False])
-def test_no_locked_tool_is_listed_unless_asked_for(bench: Bench, flag: object) -> None:
-    """Queries that reveal locked tools with the flag list none of them without it, also at limit 1.
-
-    These answers have no section for locked tools either. Inconclusive if the flag reveals
-    nothing, or fewer than ten tools are locked.
-    """
-    bench.expect_revealing()
-    locked = bench.armed.refused
-    bench.require(len(locked) >= 10, "fewer than 10 tools were locked")
-
-    queries = {query for k in locked for query in (bench.tools[k].word, k.tool)}
-    requests = [(query, limit) for query in queries for limit in (ABSENT, 1)]
-    answers = {
-        request(q, limit=n, include_disabled=flag): bench.asked(q, include_disabled=flag, limit=n)
-        for q, n in requests
-    }
-
-    section = f"member {bench.surface.members.disabled}"
-    listed = {(r, section): [*a.statuses()] for r, a in answers.items() if a.has_disabled}
-    listed |= {
-        (r, "callable tools"): sorted(keys)
-        for r, a in answers.items()
-        if (keys := {*a.callables()} & {*locked})
-    }
-    assert listed == {}
-
-
-@requirement("FR-001.default-off")
 @on(LOCKED, needs=("restart",))
 def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
     """After a restart, no tool whose calls are still refused is listed as callable by default.
@@ -185,55 +88,6 @@ def test_no_locked_tool_is_offered_after_a_restart(bench: Bench) -> None:
     )
 
     assert offered == []
-
-
-@requirement("FR-001.default-off")
-@on(MIXED)
-def test_no_locked_tool_is_listed_while_others_ask_for_them(bench: Bench) -> None:
-    """With eight threads at once, answers to requests without the flag list no locked tool.
-
-    Half of the requests have it true, the others false or absent. Inconclusive if the flag reveals
-    nothing.
-    """
-    words = [bench.tools[key].word for key in bench.armed.samples()]
-    bench.require_revealed(words and bench.flag_alive)
-    forms = [(word, flag) for word in words * 3 for flag in (True, ABSENT, True, False)]
-
-    answers = bench.together(
-        [partial(bench.discover, word, include_disabled=flag) for word, flag in forms]
-    )
-
-    listed = {
-        answer.reply.named(request(word, include_disabled=flag)): [*answer.statuses()]
-        for (word, flag), answer in zip(forms, answers, strict=True)
-        if flag is not True and answer.disabled
-    }
-    assert listed == {}
-
-
-@requirement("FR-001.by-description")
-@on(MIXED)
-def test_a_locked_tool_is_found_by_its_description(bench: Bench) -> None:
-    """A word from the description finds a tool that config or the user alone locks, as before.
-
-    It is a word that several tools share, and that found this tool while it was callable;
-    inconclusive if there is none for both kinds of lock.
-    """
-    pure = {"config": bench.locked(config=True), "user": bench.locked(user=True)}
-    places = {
-        kind: [(k, g) for k in keys for g in bench.tools[k].groups if bench.relevant(k, g)]
-        for kind, keys in pure.items()
-    }
-    bench.require(
-        all(places.values()),
-        "no word from a description found its tool while the tool was callable",
-    )
-    judged = [*places["config"], *places["user"]]
-
-    answers = {word: bench.widest(word, include_disabled=True) for _, word in judged}
-    observed = {(str(k), request(w)): answers[w].status(k) != NOWHERE for k, w in judged}
-
-    assert observed == dict.fromkeys(observed, True)
 
 
 @requirement("FR-001.declared")
@@ -263,26 +117,6 @@ def test_the_published_schema_takes_all_forms_of_the_flag(bench: Bench) -> None:
     wrong |= {place: value for place, value in defaults.items() if value is True}
 
     assert wrong == {}
-
-
-@requirement("FR-001.declared")
-@on(MIXED)
-def test_a_call_without_the_flag_is_answered_wherever_discovery_is_offered(bench: Bench) -> None:
-    """No endpoint, revision or transport refuses a call for the lack of the flag.
-
-    An error that the call with the flag gets as well does not count. Inconclusive if no call of a
-    callable tool reached its upstream before.
-    """
-    words = [bench.tools[k].word for k in bench.armed.called if bench.states[k].callable]
-    bench.require(words, "no call of a callable tool reached its upstream", "not_reached")
-
-    refused = {
-        place: error
-        for place in offered_anywhere(bench)
-        if (error := _needs_flag(bench, place, words[0]))
-    }
-
-    assert refused == {}
 
 
 @requirement("FR-001.declared~property")

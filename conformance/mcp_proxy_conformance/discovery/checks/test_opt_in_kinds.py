@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
-from mcp_proxy_conformance.catalogue.stage import on, stage
+from mcp_proxy_conformance.catalogue.stage import on
 from mcp_proxy_conformance.catalogue.surface import STATUSES
 from mcp_proxy_conformance.catalogue.world import USER, Step, ToolKey, server, tool, world
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.oracle import ABSENT as NOWHERE
 from mcp_proxy_conformance.discovery.oracle import CALLABLE
-from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
-MIXED = stage("mixed")
 FORGE = world(server("forge", tool("zorvik_list"), tool("mobel_drop", locked=USER)))
 KEPT, DROPPED = ToolKey("forge", "zorvik_list"), ToolKey("forge", "mobel_drop")
 TWO = world(server("forge", tool("zorvik_list")), server("vault", tool("tamupo_open")))
@@ -53,66 +51,6 @@ def revealed(bench: Bench, queries: dict[ToolKey, str]) -> list[ToolKey]:
     return [key for key, query in queries.items() if key in bench.revealed(query)]
 
 
-@requirement("FR-001.reveals-config")
-@on(MIXED)
-def test_a_tool_on_a_deny_list_is_revealed(bench: Bench) -> None:
-    """The flag lists, for its own word, every tool locked by the operator's deny list alone.
-
-    Inconclusive if fewer than four such tools were found while callable.
-    """
-    denied = [k for k in bench.locked(config=True) if MIXED.server(k.server).allow is None]
-    queries = judged(bench, denied, 4)
-
-    listed = revealed(bench, queries)
-
-    assert listed == list(queries)
-
-
-@requirement("FR-001.reveals-config")
-@on(MIXED, needs=("allow_list",))
-def test_a_tool_missing_from_an_allow_list_is_revealed(bench: Bench) -> None:
-    """The flag lists, for its own word, each tool that was taken off the operator's allow list.
-
-    Inconclusive if no such tool was found while callable.
-    """
-    left_out = [k for k in bench.locked(config=True) if MIXED.server(k.server).allow is not None]
-    queries = judged(bench, left_out, 1)
-
-    listed = revealed(bench, queries)
-
-    assert listed == list(queries)
-
-
-@requirement("FR-001.reveals-user")
-@on(MIXED)
-def test_a_tool_that_the_user_disabled_is_revealed(bench: Bench) -> None:
-    """The flag lists, for its own word, every tool that only the user has disabled.
-
-    Inconclusive if fewer than four such tools were found while callable.
-    """
-    queries = judged(bench, bench.locked(user=True), 4)
-
-    listed = revealed(bench, queries)
-
-    assert listed == list(queries)
-
-
-@requirement("FR-001.reveals-user")
-@on(FORGE, needs=("refresh",))
-def test_a_user_disabled_tool_is_still_revealed_after_a_refresh(bench: Bench) -> None:
-    """After a refresh of its server, the flag still reveals a user-locked tool, and no other.
-
-    Inconclusive if the lock had no effect before, or does not refuse calls after the refresh.
-    """
-    bench.require(DROPPED in bench.armed.refused, "the lock had no effect", "no_effect")
-
-    bench.operator.refresh("forge")
-
-    bench.require(bench.refused(DROPPED), "the lock was gone after the refresh", "no_effect")
-    listed = bench.until(lambda: list(bench.revealed("mobel")), lambda keys: DROPPED in keys)
-    assert listed == [DROPPED]
-
-
 @requirement("FR-001.reveals-user")
 @on(FORGE, needs=("restart",))
 def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) -> None:
@@ -130,51 +68,6 @@ def test_a_user_disabled_tool_is_still_revealed_after_a_restart(bench: Bench) ->
         raise NotApplicable("the lock was gone after the restart")
     listed = bench.until(lambda: list(bench.revealed("mobel")), lambda keys: DROPPED in keys)
     assert listed == [DROPPED]
-
-
-@requirement("FR-001.reveals-pending")
-@on(MIXED, needs=("approval",))
-def test_a_tool_that_awaits_approval_is_revealed(bench: Bench) -> None:
-    """The flag lists every new, unapproved tool when the query is its name.
-
-    Inconclusive if no call of such a tool was refused.
-    """
-    waiting = {key: key.tool for key in bench.locked(approval="pending")}
-    bench.require(waiting, "no call of a pending tool was refused")
-
-    listed = revealed(bench, waiting)
-
-    assert listed == list(waiting)
-
-
-@requirement("FR-001.reveals-changed")
-@on(MIXED, needs=("approval",))
-def test_a_tool_that_changed_since_its_approval_is_revealed(bench: Bench) -> None:
-    """The flag lists every changed tool when the query is its name.
-
-    Inconclusive if no call of such a tool was refused.
-    """
-    changed = {key: key.tool for key in bench.locked(approval="changed")}
-    bench.require(changed, "no call of a changed tool was refused")
-
-    listed = revealed(bench, changed)
-
-    assert listed == list(changed)
-
-
-@requirement("FR-001.reveals-quarantined")
-@on(MIXED, needs=("quarantine",))
-def test_a_tool_of_a_quarantined_server_is_revealed(bench: Bench) -> None:
-    """The flag lists a quarantined server's tools, callable before, when queried by name.
-
-    Inconclusive if fewer than two tools are refused because of a quarantine.
-    """
-    withheld = {key: key.tool for key in bench.locked(quarantined=True)}
-    bench.require(len(withheld) >= 2, "fewer than 2 tools were locked by a quarantine")
-
-    listed = revealed(bench, withheld)
-
-    assert listed == list(withheld)
 
 
 @requirement("FR-001.reveals-quarantined~restart")
@@ -215,32 +108,6 @@ def test_a_tool_first_met_in_quarantine_is_revealed(bench: Bench) -> None:
 
     observed = "listed" if listed else "not listed"
     assert {"vault:fegadu_seal": observed} == {"vault:fegadu_seal": "listed"}
-
-
-@requirement("FR-001.server-off")
-@on(MIXED, needs=("server_off",))
-def test_tools_of_a_server_that_is_off_are_absent_or_called_so(bench: Bench) -> None:
-    """Tools of a switched-off server are `server_disabled` or not listed, never callable.
-
-    They are asked for by word and by name, with the flag true and false. Inconclusive if the
-    flag reveals nothing, or fewer than two such tools are refused.
-    """
-    bench.expect_revealing()
-    off = bench.locked(server_off=True)
-    bench.require(len(off) >= 2, "fewer than 2 tools were locked by switching their server off")
-
-    requests = [(key, query) for key in off for query in (bench.tools[key].word, key.tool)]
-    observed = {
-        (str(key), in_words({"query": query, "include_disabled": flag})): (
-            bench.asked(query, include_disabled=flag).status(key)
-        )
-        for key, query in requests
-        for flag in (True, False)
-    }
-
-    wrong = {*WORDS} - {NOWHERE, "server_disabled"}
-    listed = {place: status for place, status in observed.items() if status in wrong}
-    assert listed == {}
 
 
 @requirement("FR-001.server-off~listing")

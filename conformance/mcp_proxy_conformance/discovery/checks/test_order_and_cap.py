@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
-from mcp_proxy_conformance.catalogue.surface import FLAG
 from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.discovery.agents import scoped
 from mcp_proxy_conformance.discovery.answer import Answer
-from mcp_proxy_conformance.discovery.arming import SHOW_LIMIT
-from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
+from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.discovery.oracle import cap
 from mcp_proxy_conformance.discovery.requests import in_words
-from mcp_proxy_conformance.verdict.result import NotApplicable
 from mcp_proxy_conformance.wire.spans import Span, member
 
 CROWD, PLAIN = stage("crowd"), stage("plain")
@@ -44,28 +38,6 @@ class Listed(NamedTuple):
 
 
 Named = tuple[Listed, ...]
-
-
-@requirement("FR-006.cap")
-@on(CROWD)
-@pytest.mark.parametrize("limit", [1, 2, 5, 9, 10, 11, 50, 100, ABSENT])
-def test_no_more_locked_tools_come_back_than_the_limit_or_ten(bench: Bench, limit: object) -> None:
-    """However many locked tools match, at most min(limit, 10) of them are listed.
-
-    Without a limit that is ten; every word of the stage is asked for. Inconclusive if a large group
-    of tools was not found while callable, or the flag reveals nothing.
-    """
-    large = [word for word, keys in MEMBERS.items() if len(keys) > 10]
-    unshown = [word for word in large if len(bench.armed.shown[word]) < 11]
-    bench.require(not unshown, f"fewer than 11 tools matched while callable: {', '.join(unshown)}")
-    bench.expect_revealing()
-
-    words = (*MEMBERS, *CROWD.words)
-    counts = {w: len(bench.discover(w, include_disabled=True, limit=limit).disabled) for w in words}
-
-    most = cap(None if limit is ABSENT else int(str(limit)))
-    over = {word: count for word, count in counts.items() if count > most}
-    assert over == {}
 
 
 @requirement("FR-006.cap")
@@ -96,53 +68,6 @@ def test_the_cap_holds_on_every_endpoint(bench: Bench) -> None:
 
 
 @requirement("FR-006.callables")
-@on(PLAIN)
-def test_the_flag_keeps_the_callable_tools_and_their_order(bench: Bench) -> None:
-    """Answers with and without the flag list the same callable tools in the same order.
-
-    Inconclusive unless some answer has callable and locked tools, and some answer two callable
-    ones.
-    """
-    default, answers = _both_forms(bench, REQUESTS)
-
-    bench.require(
-        any(a.tools and a.disabled for a in answers.values()),
-        "no answer had both callable and locked tools",
-    )
-    bench.require(
-        any(len(a.tools) > 1 for a in answers.values()), "no answer had two callable tools"
-    )
-    assert {answer.reply.named(q): _named(answer) for q, answer in answers.items()} == default
-
-
-@requirement("FR-006.callables")
-@on(PLAIN)
-def test_the_flag_keeps_the_order_at_every_endpoint_and_for_agents(bench: Bench) -> None:
-    """The flag keeps callable tools and their order at other endpoints and for scoped agents.
-
-    The same holds in the stateless revision, where it is spoken. Not applicable if there is no
-    such view, inconclusive if no answer has two callable tools.
-    """
-    views = places(bench)
-    agents = [scoped(bench, name) for name in bench.world.agents]
-    views |= {view.place: view for view in agents}
-    if not views:
-        raise NotApplicable(
-            "discovery is offered at one endpoint only, and agents are not declared"
-        )
-    forms = {place: _both_forms(view, REQUESTS[::2]) for place, view in views.items()}
-
-    ordered = [a for _, answers in forms.values() for a in answers.values() if len(a.tools) > 1]
-    bench.require(ordered, "no answer had two callable tools")
-    named = {
-        (a.reply.named(q), p): _named(a)
-        for p, (_, answers) in forms.items()
-        for q, a in answers.items()
-    }
-    assert named == {(q, p): default[q] for p, (default, _) in forms.items() for q in default}
-
-
-@requirement("FR-006.callables")
 @on(CROWD)
 def test_locked_matches_displace_no_callable_one(bench: Bench) -> None:
     """However many locked tools match, the flag does not change the number of callable ones.
@@ -167,39 +92,6 @@ def test_locked_matches_displace_no_callable_one(bench: Bench) -> None:
         "no answer had both callable and locked tools",
     )
     assert {name: len(answer.tools) for name, answer in answers.items()} == default
-
-
-@requirement("FR-006.callables")
-@on(PLAIN)
-def test_callables_stay_in_place_when_both_forms_are_asked_at_once(bench: Bench) -> None:
-    """Eight threads with and without the flag get the same callable tools in the same order.
-
-    The limit is the number of these tools, so a locked one cannot take a place unnoticed.
-    Inconclusive unless some answer has callable and locked tools, or if a request with the flag
-    false is refused.
-    """
-    flagged = (bench.discover(query, include_disabled=True) for query in REQUESTS)
-    query = next((answer.query for answer in flagged if answer.tools and answer.disabled), "")
-    bench.require(query, "no answer had both callable and locked tools")
-    room = len(bench.discover(query).tools)
-    alone = _callables(bench, query, ABSENT, room)
-
-    refused = bench.discover(query, include_disabled=False, limit=room).error
-    bench.require(
-        refused is None, f"a request with the flag false is answered with an error: {refused}"
-    )
-    forms = (True, ABSENT, False, True) * 6
-    observed = bench.together([partial(_callables, bench, query, flag, room) for flag in forms])
-
-    names = [
-        (
-            f"request {n}",
-            in_words({"query": query, "limit": room} | ({} if flag is ABSENT else {FLAG: flag})),
-        )
-        for n, flag in enumerate(forms, 1)
-    ]
-    answers = dict(zip(names, observed, strict=True))
-    assert answers == dict.fromkeys(names, alone)
 
 
 @requirement("FR-006.callables~bytes")
@@ -300,38 +192,6 @@ def test_an_answer_over_hundreds_of_locked_tools_is_no_longer_than_over_ten(benc
     most = int(1.25 * lengths[TEN])
     longer = {query: f"{n} bytes" for query, n in lengths.items() if n > most}
     assert longer == dict.fromkeys(longer, f"at most {most} bytes")
-
-
-def _both_forms(bench: Bench, queries: Sequence[str]) -> tuple[dict[str, Named], dict[str, Answer]]:
-    """Return two maps by request: callable tools of default answers, and the answers with the flag.
-
-    Each query is sent without a limit and at limit 100. If callable tools differ, default answers
-    are asked for again; inconclusive if the tools in these have changed.
-    """
-    requests: dict[str, tuple[str, Any]]
-    requests = {in_words({"query": query}): (query, ABSENT) for query in queries}
-    requests |= {in_words({"query": q, "limit": SHOW_LIMIT}): (q, SHOW_LIMIT) for q in queries}
-
-    def usual() -> dict[str, Named]:
-        return {name: _callables(bench, q, ABSENT, limit) for name, (q, limit) in requests.items()}
-
-    default = usual()
-    answers = {
-        name: bench.discover(query, include_disabled=True, limit=limit)
-        for name, (query, limit) in requests.items()
-    }
-    if any(_named(answer) != default[name] for name, answer in answers.items()):
-        again = usual()
-        bench.require(again == default, "identical requests got different answers", "disagrees")
-    return default, answers
-
-
-def _callables(bench: Bench, query: str, flag: object, limit: object = ABSENT) -> Named:
-    return _named(bench.discover(query, include_disabled=flag, limit=limit))
-
-
-def _named(answer: Answer) -> Named:
-    return tuple(Listed(entry.key, entry.name) for entry in answer.tools)
 
 
 def _shared(bench: Bench) -> tuple[str, ...]:

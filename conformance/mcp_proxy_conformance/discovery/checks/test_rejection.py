@@ -11,7 +11,6 @@ from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.agents import everywhere
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.rejections import (
-    is_policy_first,
     own_words,
     read_as,
     read_as_policy,
@@ -21,46 +20,6 @@ from mcp_proxy_conformance.discovery.rejections import (
 from mcp_proxy_conformance.discovery.remediation import claims_operator_policy, expect_read
 
 MIXED, COMBOS = stage("mixed"), stage("combos")
-
-
-@requirement("FR-008.config")
-@on(MIXED)
-def test_a_config_denied_call_is_refused_as_operator_policy(bench: Bench) -> None:
-    """The refusal says that it is operator policy and that the user cannot lift it.
-
-    The same holds if the user locks the tool as well. A call of an unknown tool is the control:
-    inconclusive if it is refused in the same words, or if fewer than two denied tools were refused.
-    """
-    denied = [*bench.locked(config=True), *bench.locked(config=True, user=True)]
-    bench.require(len(denied) > 1, "calls of fewer than 2 config-locked tools were refused")
-    unknown = own_words(bench, ToolKey(denied[0].server, "no_such_tool"))
-    bench.require(
-        own_words(bench, denied[0]) != unknown,
-        "a call of an unknown tool is refused with the same words",
-    )
-
-    wrong = _without_policy(bench, denied)
-
-    assert wrong == {}
-
-
-@requirement("FR-008.config")
-@on(COMBOS)
-def test_config_comes_first_in_what_a_refused_call_says(bench: Bench) -> None:
-    """The refusal says operator policy, even if the user has disabled a config-denied tool.
-
-    Inconclusive if fewer than two such calls were refused, or if none is wrong but one cannot
-    be read.
-    """
-    denied = [key for key in _config_denied(bench) if is_policy_first(bench.states[key])]
-    bench.require(
-        len(denied) > 1,
-        "calls of fewer than 2 config-locked tools with and without a user lock were refused",
-    )
-
-    wrong = _without_policy(bench, denied)
-
-    assert wrong == {}
 
 
 @requirement("FR-008.config~approval")
@@ -74,31 +33,6 @@ def test_policy_is_told_before_a_missing_approval(bench: Bench) -> None:
     bench.require(denied, "no call of a config-locked tool that waits for approval was refused")
 
     wrong = _without_policy(bench, denied)
-
-    assert wrong == {}
-
-
-@requirement("FR-008.config")
-@on(MIXED)
-def test_every_way_of_calling_is_refused_as_operator_policy(bench: Bench) -> None:
-    """Every working way of calling (call surface) refuses a config-denied tool as operator policy.
-
-    One works if it reaches a callable tool of the same server; inconclusive if none does, or
-    if no call of a denied tool was refused.
-    """
-    denied = bench.locked(config=True)[:1]
-    bench.require(denied, "no call of a config-locked tool was refused")
-    beside = [k for k in sorted(bench.armed.called) if _free_beside(bench, k, denied[0])]
-    bench.require(beside, "no callable tool of the same server was reached", "not_reached")
-    ways = range(len(bench.surface.calls))
-    proven = [way for way in ways if bench.call(beside[0], surface=way).reached]
-    bench.require(proven, "no call surface reached a callable tool", "not_reached")
-
-    wrong = {
-        (name, f"over call surface {way + 1}"): text
-        for way in proven
-        for name, text in _without_policy(bench, denied, way).items()
-    }
 
     assert wrong == {}
 
@@ -142,27 +76,6 @@ def test_no_other_refusal_says_the_same_as_that_of_a_config_lock(bench: Bench) -
     assert texts == {}
 
 
-@requirement("FR-008.distinct")
-@on(COMBOS)
-def test_further_locks_do_not_make_a_refusal_that_of_a_config_lock(bench: Bench) -> None:
-    """Refusals of tools under several locks, of which none is config's, differ from config's.
-
-    Servers that are off are left out. Inconclusive unless calls of config- and user-locked
-    tools were refused.
-    """
-    config = bench.locked(config=True)
-    states = {key: bench.states[key] for key in bench.armed.refused}
-    others = [key for key, state in states.items() if not (state.config or state.server_off)]
-    bench.require(config, "no call of a config-locked tool was refused")
-    bench.require(bench.locked(user=True), "no call of a user-locked tool was refused")
-
-    policy = {own_words(bench, key) for key in config}
-    same = [key for key in others if own_words(bench, key) in policy]
-
-    texts = {str(key): rejection(bench, key).text for key in same}
-    assert texts == {}
-
-
 @requirement("FR-008.distinct~no-policy")
 @on(MIXED)
 def test_no_other_refusal_claims_operator_policy(bench: Bench) -> None:
@@ -199,23 +112,6 @@ def test_every_other_refusal_says_what_lifts_it(bench: Bench) -> None:
     assert wrong == {}
     for key, outcome in outcomes.items():
         expect_read({rejection(bench, key).text: outcome})
-
-
-@requirement("FR-008.pointer")
-@on(MIXED)
-def test_refusals_of_config_and_user_locks_point_to_discovery(bench: Bench) -> None:
-    """Refusals of config and user locks, alone or both, name the flag or the discovery tool.
-
-    Inconclusive unless calls of tools with each of the two locks alone were refused.
-    """
-    pure = [bench.locked(config=True), bench.locked(user=True)]
-    bench.require(all(pure), "calls of config- and user-locked tools were not both refused")
-    keys = [*pure[0], *pure[1], *bench.locked(config=True, user=True)]
-
-    texts = {str(key): rejection(bench, key).text for key in keys}
-
-    pointless = {name: text for name, text in texts.items() if not _points(bench, text)}
-    assert pointless == {}
 
 
 @requirement("FR-008.pointer~others")

@@ -5,62 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import combinations
 
-import pytest
-
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import ToolKey
 from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.contents import advice, masked, other_maps, repeated
-from mcp_proxy_conformance.discovery.locked_entries import every_answer, every_entry, own_texts
+from mcp_proxy_conformance.discovery.contents import masked, repeated
+from mcp_proxy_conformance.discovery.locked_entries import every_answer, own_texts
 from mcp_proxy_conformance.discovery.oracle import remediation_keys
-from mcp_proxy_conformance.discovery.remediation import Judgement, expect_read, judge
+from mcp_proxy_conformance.discovery.remediation import Judgement, judge
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.wire.jsonrpc import quoted
 
 MIXED = stage("mixed")
-CROWD = stage("crowd")
 CONFIG = "disabled_by_config"
-BOTH = {CONFIG: "FR-001.reveals-config", "disabled_by_user": "FR-001.reveals-user"}
-"""The statuses whose texts must differ, and the clause by which a tool has each."""
-
-
-@requirement("FR-005.keys")
-@on(MIXED)
-def test_the_map_has_a_key_for_each_status_of_the_answer(bench: Bench) -> None:
-    """For every query, the remediation map's keys are the statuses shown, if any.
-
-    A missing map counts as empty. Inconclusive if the flag reveals nothing.
-    """
-    bench.expect_revealing()
-
-    answers = _sweep(bench)
-
-    keys = {_request(answer.query): set(answer.remediation or {}) for answer in answers}
-    statuses = {_request(answer.query): _statuses(answer) for answer in answers}
-    assert keys == statuses
-
-
-@requirement("FR-005.keys")
-@on(CROWD)
-@pytest.mark.parametrize("limit", [1, 2, 5, ABSENT])
-def test_a_status_cut_off_by_the_cap_has_no_key(bench: Bench, limit: object) -> None:
-    """If the cap cuts off entries, only the statuses of the entries shown are keys.
-
-    The query is a word of config- and user-locked tools; inconclusive without one, or if it
-    lists no locked tool.
-    """
-    word = _word_of_both(bench)
-    bench.require(
-        word, "no query found both config- and user-locked tools while they were callable"
-    )
-
-    answer = bench.discover(word, include_disabled=True, limit=limit)
-    bench.require(answer.disabled, "the answer lists no locked tool")
-
-    request, keys = _request(word, limit), set(answer.remediation or {})
-    assert {request: keys} == {request: _statuses(answer)}
 
 
 @requirement("FR-005.keys~absent")
@@ -78,52 +36,6 @@ def test_without_locked_entries_there_is_no_map(bench: Bench) -> None:
     member = bench.surface.members.remediation
     mapped = {(_request(answer.query), member): member in answer.body for answer in empty}
     assert mapped == dict.fromkeys(mapped, False)
-
-
-@requirement("FR-005.once")
-@on(MIXED)
-def test_no_locked_entry_repeats_a_remediation_text(bench: Bench) -> None:
-    """No text of the remediation map occurs in an entry of the same answer.
-
-    Inconclusive if no answer with locked entries has a text in its map.
-    """
-    answers = [answer for answer in _sweep(bench) if answer.disabled]
-    bench.require(any(answer.remediation for answer in answers), "no answer had a remediation text")
-
-    repeats = {_request(answer.query): _repeats_in_entries(answer) for answer in answers}
-
-    assert repeats == dict.fromkeys(repeats, ())
-
-
-@requirement("FR-005.once")
-@on(MIXED)
-def test_an_answer_has_one_map(bench: Bench) -> None:
-    """No second object in an answer maps a status to the remediation map's text for it.
-
-    Inconclusive if no answer has a text in its map.
-    """
-    answers = [answer for answer in _sweep(bench) if answer.remediation]
-    bench.require(answers, "no answer had a remediation text")
-
-    member = bench.surface.members.remediation
-    others = {_request(answer.query): other_maps(answer, member) for answer in answers}
-
-    assert others == dict.fromkeys(others, ())
-
-
-@requirement("FR-005.once")
-@on(MIXED)
-def test_no_locked_entry_tells_the_user_what_to_do(bench: Bench) -> None:
-    """No entry has a text that says how to lift its lock, in words of the map or in others.
-
-    Inconclusive if no locked tool is listed.
-    """
-    entries = every_entry(bench, bench.armed.refused)
-    bench.require(entries, "no answer had a locked entry")
-
-    advised = {str(key): texts for key, entry in entries if (texts := advice(bench, key, entry))}
-
-    assert advised == {}
 
 
 @requirement("FR-005.once~elsewhere")
@@ -156,26 +68,6 @@ def test_every_remediation_is_a_text_that_says_something(bench: Bench) -> None:
     assert blank == {}
 
 
-@requirement("FR-005.text")
-@on(MIXED)
-def test_the_texts_for_config_and_user_locks_differ(bench: Bench) -> None:
-    """Config and user locks share no remediation text, names masked.
-
-    Inconclusive if one of them has none.
-    """
-    texts = own_texts(bench, bench.armed.refused)
-    bench.require(
-        texts.keys() >= BOTH.keys(),
-        f"only these statuses had a text: {', '.join(sorted(texts))}",
-        needs=[clause for status, clause in BOTH.items() if status not in texts],
-    )
-
-    pair = "disabled_by_config", "disabled_by_user"
-    same = {pair: texts[pair[0]] & texts[pair[1]]}
-
-    assert same == {pair: set()}
-
-
 @requirement("FR-005.text~pairs")
 @on(MIXED)
 def test_the_texts_of_any_two_statuses_differ(bench: Bench) -> None:
@@ -189,25 +81,6 @@ def test_the_texts_of_any_two_statuses_differ(bench: Bench) -> None:
     same = {(a, b): texts[a] & texts[b] for a, b in combinations(sorted(texts), 2)}
 
     assert same == {pair: set() for pair in same}
-
-
-@requirement("FR-005.class")
-@on(MIXED)
-def test_no_text_orders_the_act_that_lifts_another_kind_of_lock(bench: Bench) -> None:
-    """By the strict word lists, no text names the remedy of another status.
-
-    Inconclusive without a text for config, or if that cannot be read.
-    """
-    outcomes = _judged(bench, bench.armed.refused)
-    bench.require(
-        CONFIG in {status for status, _ in outcomes},
-        "no answer had a remediation text for a config lock",
-    )
-
-    wrong = _by_status(text for text, outcome in outcomes.items() if outcome == "convicted")
-
-    assert wrong == {}
-    expect_read({text: outcome for (status, text), outcome in outcomes.items() if status == CONFIG})
 
 
 @requirement("FR-005.class")
@@ -269,23 +142,6 @@ def _request(query: str, limit: object = ABSENT) -> str:
 def _statuses(answer: Answer) -> frozenset[str]:
     """Return the statuses of the locked entries: the keys that the answer's map must have."""
     return remediation_keys(map(str, answer.statuses().values()))
-
-
-def _word_of_both(bench: Bench) -> str:
-    """Return the word that found most tools, both config- and user-locked ones among them.
-
-    It found them while they were callable; each has that one lock now. Empty if there is none.
-    """
-    pure = {"config": set(bench.locked(config=True)), "user": set(bench.locked(user=True))}
-    shown = bench.armed.shown.items()
-    both = [w for w, keys in shown if all(locked & set(keys) for locked in pure.values())]
-    return max(both, key=lambda word: len(bench.armed.shown[word]), default="")
-
-
-def _repeats_in_entries(answer: Answer) -> tuple[str, ...]:
-    """Return the remediation texts that locked entries of the answer repeat, as they must not."""
-    texts = (answer.remediation or {}).values()
-    return repeated(texts, [entry.members for entry in answer.disabled])
 
 
 def _repeats_beside(bench: Bench, answer: Answer) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ from mcp_proxy_conformance.catalogue.world import (
 from mcp_proxy_conformance.discovery.agents import listing_of, scoped
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.grounds import REVEALS
-from mcp_proxy_conformance.verdict.comparison import read_in
 from mcp_proxy_conformance.verdict.result import Misshapen, NotApplicable
 
 Counts = dict[str, Any]
@@ -50,38 +49,6 @@ WARDS = msgspec.structs.replace(
 )
 UPLAND = tuple(ToolKey("upland", f"{name}_dig") for name in NORTH)
 QUARANTINED = REVEALS[ToolState(quarantined=True)]
-HARBOR = tuple(ToolKey("harbor", f"{name}_dig") for name in SOUTH)
-
-
-@requirement("FR-007.before-cap")
-@on(TWINS, needs=("agents",))
-def test_locked_tools_beyond_the_scope_take_no_place_in_the_capped_section(bench: Bench) -> None:
-    """Each agent sees as many of its own locked tools as when the other server is unlocked.
-
-    Two servers of eight locked tools match one word. Inconclusive if a tool did not match while
-    callable, a lock or unlock has no effect, or an agent sees none of its own.
-    """
-    north, south = scoped(bench, "north"), scoped(bench, "south")
-    unshown = {*UPLAND, *HARBOR} - set(bench.armed.shown[WORD])
-    bench.require(
-        not unshown, f"not listed for {WORD} while callable: {', '.join(sorted(map(str, unshown)))}"
-    )
-    south_alone = bench.settled(lambda: _own_locked(south, HARBOR), len(HARBOR))
-
-    bench.operator.lock(CONFIG, "upland", [key.tool for key in UPLAND])
-
-    bench.require(
-        all(bench.refused(key) for key in UPLAND), "a lock on upland had no effect", "no_effect"
-    )
-    all_own = (len(UPLAND), len(HARBOR))
-    both = bench.settled(lambda: (_own_locked(north, UPLAND), _own_locked(south, HARBOR)), all_own)
-    places = [(read_in(WORD, (WORD, view.place)), view.place) for view in (north, south)]
-    bench.operator.unlock(CONFIG, "harbor", [key.tool for key in HARBOR])
-    bench.require(bench.reached(HARBOR[0]), "the locks on harbor were not lifted", "no_effect")
-    alone = (bench.settled(lambda: _own_locked(north, UPLAND), len(UPLAND)), south_alone)
-    bench.require(all(alone), "an agent saw none of its own locked tools")
-    shown = dict(zip(places, both, strict=True))
-    assert shown == dict(zip(places, map(max, both, alone), strict=True))
 
 
 @requirement("FR-007.before-cap")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
@@ -17,20 +15,11 @@ from mcp_proxy_conformance.catalogue.world import (
     tool,
     world,
 )
-from mcp_proxy_conformance.discovery.agents import beyond, listing_of, names_beyond, scoped
+from mcp_proxy_conformance.discovery.agents import beyond, listing_of, scoped
 from mcp_proxy_conformance.discovery.answer import Listing
 from mcp_proxy_conformance.discovery.bench import Bench
-from mcp_proxy_conformance.discovery.counts import (
-    more_than,
-    outside_entries,
-    own_locked,
-    text_of_listing,
-    whole_result,
-)
-from mcp_proxy_conformance.discovery.offered import places
 from mcp_proxy_conformance.discovery.rejections import own_words, reason_given_away, status_of_lock
 from mcp_proxy_conformance.discovery.requests import in_words
-from mcp_proxy_conformance.discovery.structured import counts_in_content
 from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
@@ -46,40 +35,6 @@ OPEN_ELSEWHERE = (ToolKey("vault", "tarnix_push"), ToolKey("forgery", "tamupo_op
 each_agent = pytest.mark.parametrize(
     "agent", [name for name, servers in SCOPE.agents.items() if len(servers) == 1]
 )
-
-
-@requirement("FR-007.listing")
-@on(SCOPE, needs=("agents",))
-@each_agent
-def test_a_listing_that_leaves_a_server_out_tells_no_counts_of_it(bench: Bench, agent: str) -> None:
-    """The listing does not name the hidden server and counts none of its locked tools.
-
-    Outside the servers' entries, no number under a status word exceeds the agent's own locked
-    tools, and an entry of a hidden server in structured content has no counts. Not applicable if
-    the listing shows servers beyond the scope; inconclusive if the agent finds no callable tool, or
-    the administrator sees no counts of the hidden server.
-    """
-    view = scoped(bench, agent)
-    _require_counts_beyond(bench, agent)
-
-    listing = listing_of(view)
-
-    _require_applicable(
-        not _shown_beyond(listing, agent), "the listing shows servers beyond the agent's scope"
-    )
-    own = own_locked(bench, agent)
-    more: dict[str, list[int]] = {}
-    for status, count in outside_entries(listing, view.surface.members):
-        if count > own[status]:
-            more.setdefault(status, []).append(count)
-    named = names_beyond(SCOPE, agent, text_of_listing(listing, view.surface.members))
-    counted = counts_in_content(listing.reply, view.surface.members, beyond(SCOPE, agent))
-    most: dict[str, Any] = {status: f"at most {own[status]}" for status in more}
-    assert {"names beyond the scope": named, "counts beyond it": counted, **more} == {
-        "names beyond the scope": [],
-        "counts beyond it": {},
-        **most,
-    }
 
 
 @requirement("FR-007.listing~shown")
@@ -103,42 +58,6 @@ def test_a_listing_that_shows_a_server_beyond_the_scope_has_no_counts_at_it(
     )
     counts = {name: listing.counts(name) for name in _shown_beyond(listing, agent)}
     assert {name: block for name, block in counts.items() if block} == {}
-
-
-@requirement("FR-007.listing")
-@on(SCOPE, needs=("agents", "inspect"))
-@each_agent
-def test_inspecting_a_server_beyond_the_scope_tells_no_counts_of_it(
-    bench: Bench, agent: str
-) -> None:
-    """The agent's view of a server that its listing leaves out has no counts and names no tool.
-
-    The same holds at other endpoints. Inconclusive unless the administrator's view of such a server
-    has counts. Not applicable if the listing leaves none out.
-    """
-    view = scoped(bench, agent)
-    _require_counts_beyond(bench, agent)
-    hidden = beyond(SCOPE, agent)
-    _require_applicable(
-        not _shown_beyond(listing_of(view), agent), "the listing shows servers beyond the scope"
-    )
-    bench.require(
-        any(bench.inspect(name).has_counts for name in hidden), "no view of a server had counts"
-    )
-    views = {view.place: view} | places(view, bench.surface.listing.tool)
-
-    replies = {
-        (name, place): there.inspection(name) for place, there in views.items() for name in hidden
-    }
-
-    leaked = {
-        place: [
-            *more_than({}, whole_result(reply)),
-            *_locked_names(bench, agent, reply.raw.decode("utf-8", "replace"), place[0]),
-        ]
-        for place, reply in replies.items()
-    }
-    assert {place: parts for place, parts in leaked.items() if parts} == {}
 
 
 @requirement("FR-007.listing", "FR-010.block")

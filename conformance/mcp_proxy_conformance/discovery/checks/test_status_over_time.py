@@ -32,7 +32,6 @@ from mcp_proxy_conformance.verdict.comparison import Comparison
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 LIST, DROP = ToolKey("forge", "zorvik_list"), ToolKey("forge", "mobel_drop")
-SHOW, SEND = ToolKey("barn", "tifka_show"), ToolKey("yard", "pelka_send")
 WIPE = ToolKey("forge", "gatun_wipe")
 OPEN = world(
     server("forge", tool("zorvik_list"), tool("mobel_drop")), server("barn", tool("tifka_show"))
@@ -70,92 +69,8 @@ OFFERED, LEFT = {"forge": 5, "barn": 3}, {"forge": 2, "barn": 1}
 """How many tools each of these servers offers, before and while some are gone."""
 CHANGED = "quibrandol"
 """A word that no description has at first."""
-ASKED_AGAIN = 5
-
 Places = tuple[frozenset[str], frozenset[str]]
 Tallies = dict[str, dict[str, Any] | None]
-
-
-@requirement("FR-004.follows-state")
-@on(OPEN)
-def test_a_status_comes_and_goes_with_its_lock(bench: Bench) -> None:
-    """Within the settle time, locks and unlocks move tools to and from the locked entries.
-
-    Locks are the user's and config's and, if declared, a quarantine and a server switched off.
-    Inconclusive if calls do not show a lock or its unlock, or the flag reveals nothing.
-    """
-    kinds: dict[LockKind, tuple[ToolKey, ToolState]] = {
-        USER: (DROP, ToolState(user=True)),
-        CONFIG: (DROP, ToolState(config=True)),
-    }
-    if "quarantine" in bench.started.target.capabilities:
-        kinds["quarantine"] = SHOW, ToolState(quarantined=True)
-    if "server_off" in bench.started.target.capabilities:
-        kinds["server"] = SHOW, ToolState(server_off=True)
-
-    cycles = {kind: _cycle(bench, kind, *setup) for kind, setup in kinds.items()}
-
-    bench.require_revealed(any(not locked <= UNLOCKED for locked, _ in cycles.values()))
-    stale = {
-        place: shown
-        for kind, cycle in cycles.items()
-        for place, shown in _stale(
-            kinds[kind][0], (f"{kind} lock set", f"{kind} lock lifted"), cycle
-        ).items()
-    }
-    assert stale == {}
-
-
-@requirement("FR-004.follows-state")
-@on(YARD, needs=("approval", "refresh"))
-def test_a_status_comes_with_a_changed_text_and_goes_with_its_approval(bench: Bench) -> None:
-    """A changed tool, once refused, is not listed as callable; once approved, not as locked.
-
-    Inconclusive if calls are not refused after the change or not reached after an approval, or if
-    the flag does not reveal the tool.
-    """
-    bench.operator.unlock("approval", "yard", [SEND.tool])
-    bench.require(
-        bench.reached(SEND), "the tool could not be called after its first approval", "not_reached"
-    )
-
-    bench.require(
-        _change_until_refused(bench, SEND), "the changed tool was not refused", "no_effect"
-    )
-    locked = _settled_places(bench, SEND, allowed_statuses(ToolState(approval="changed")))
-    bench.operator.unlock("approval", "yard", [SEND.tool])
-    unlocked = _places_after_unlock(bench, SEND)
-
-    bench.require_revealed(not locked <= UNLOCKED or "callable" in locked)
-    stale = _stale(SEND, ("text changed", "text approved"), (locked, unlocked))
-    assert stale == {}
-
-
-@requirement("FR-004.follows-state")
-@on(OPEN, long=True)
-def test_a_second_lock_of_a_kind_is_told_as_the_first_was(bench: Bench) -> None:
-    """A tool that is locked, unlocked and locked again the same way is not listed as callable.
-
-    Locks are the user's and config's, each looked at once the settle time is over. Inconclusive
-    if calls do not show a lock or its unlock, or if both times the tool is absent.
-    """
-    statuses = {}
-    for kind, state in ((USER, ToolState(user=True)), (CONFIG, ToolState(config=True))):
-        _cycle(bench, kind, DROP, state)
-        bench.operator.lock(kind, "forge", [DROP.tool])
-        bench.require(bench.refused(DROP), f"the second {kind} lock had no effect", "no_effect")
-        bench.settle()
-        statuses[kind] = bench.widest("mobel", include_disabled=True).status(DROP)
-        bench.operator.unlock(kind, "forge", [DROP.tool])
-        bench.require(bench.reached(DROP), f"the second {kind} lock was not lifted", "no_effect")
-
-    bench.require_revealed(set(statuses.values()) != {"absent"})
-    stale = {
-        (str(DROP), f"second {kind} lock set"): status
-        for kind, status in statuses.items()
-        if status == "callable"
-    }
-    assert stale == {}
 
 
 @requirement("FR-004.follows-state")
@@ -238,30 +153,6 @@ def test_a_locked_tool_that_is_gone_is_not_listed_and_comes_back_locked(bench: B
     compared.conclude()
 
 
-@requirement("FR-011.never-reaches")
-@on(LOCKED, needs=("refresh",))
-def test_a_lock_outlives_a_change_of_its_tool(bench: Bench) -> None:
-    """Tools that were refused are refused after their server has changed their descriptions.
-
-    Inconclusive unless the locks of config and the user have effect, and the changed description
-    of a callable tool is listed after the refresh.
-    """
-    bench.require({DROP, WIPE} <= bench.armed.refused.keys(), "a lock had no effect", "no_effect")
-    for key in (LIST, DROP, WIPE):
-        bench.operator.change_upstream(
-            Step(change=key.tool, server=key.server, description=f"{key.tool}, {CHANGED}.")
-        )
-    bench.operator.refresh(LIST.server)
-    listed = bench.until(
-        lambda: bench.widest(LIST.tool).text_without_echo(), lambda text: CHANGED in text
-    )
-    bench.require(CHANGED in listed, "the changed description of a callable tool is not listed")
-
-    unlocked = [str(key) for key in (DROP, WIPE) if not bench.stays_refused(key)]
-
-    assert unlocked == []
-
-
 @requirement("FR-004.follows-state~without-refresh")
 @on(OPEN)
 def test_an_unlocked_tool_is_callable_again_without_a_refresh(bench: Bench) -> None:
@@ -300,33 +191,6 @@ def test_a_status_outlives_a_restart(bench: Bench) -> None:
     bench.require(refused, "no lock was left after the restart", "no_effect")
     after = bench.settled(lambda: {key: places(bench, key) for key in refused}, refused)
     assert after == refused
-
-
-def _cycle(bench: Bench, kind: LockKind, key: ToolKey, state: ToolState) -> Places:
-    """Lock the tool and unlock it; return its places in flagged answers: locked, then unlocked.
-
-    Places are statuses, `callable` or `absent`; `state` has the lock of that kind alone.
-    Inconclusive if calls do not show the lock, or the unlock.
-    """
-    tools = [key.tool] if kind in (USER, CONFIG) else []
-    bench.operator.lock(kind, key.server, tools)
-    bench.require(bench.refused(key), f"the {kind} lock had no effect", "no_effect")
-    locked = _settled_places(bench, key, allowed_statuses(state))
-    bench.operator.unlock(kind, key.server, tools)
-    return locked, _places_after_unlock(bench, key)
-
-
-def _stale(
-    key: ToolKey, moments: tuple[str, str], cycle: Places
-) -> dict[tuple[str, str], frozenset[str]]:
-    """Return places that the tool should have left, by (tool, moment); empty if it left them.
-
-    That is callable once locked, or a status once unlocked. `cycle` has the tool's places
-    locked and unlocked, `moments` the words for both in reports.
-    """
-    locked, unlocked = cycle
-    stale = zip(moments, (locked & {"callable"}, unlocked - UNLOCKED), strict=True)
-    return {(str(key), moment): shown for moment, shown in stale if shown}
 
 
 def _refresh(bench: Bench) -> None:
@@ -440,19 +304,3 @@ def _places_after_unlock(bench: Bench, key: ToolKey) -> frozenset[str]:
     if "refresh" in bench.started.target.capabilities:
         bench.operator.refresh(key.server)
     return _settled_places(bench, key, UNLOCKED)
-
-
-def _change_until_refused(bench: Bench, key: ToolKey) -> bool:
-    """Change the tool's text upstream, and refresh until calls are refused; return if they are.
-
-    Its server is refreshed at most five times.
-    """
-    text = f"{bench.tools[key].description} anew"
-    bench.operator.change_upstream(Step(change=key.tool, server=key.server, description=text))
-    return any(_refused_after_refresh(bench, key) for _ in range(ASKED_AGAIN))
-
-
-def _refused_after_refresh(bench: Bench, key: ToolKey) -> bool:
-    """Refresh the tool's server; return whether a call is refused within the enforce time then."""
-    bench.operator.refresh(key.server)
-    return bench.refused(key)

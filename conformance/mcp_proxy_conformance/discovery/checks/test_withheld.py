@@ -8,65 +8,17 @@ from typing import Any
 from mcp_proxy_conformance.catalogue.requirement import requirement
 from mcp_proxy_conformance.catalogue.stage import on, stage
 from mcp_proxy_conformance.catalogue.world import ToolKey
-from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
-from mcp_proxy_conformance.discovery.contents import schemas, strings
-from mcp_proxy_conformance.discovery.locked_entries import every_entry, own_entries
+from mcp_proxy_conformance.discovery.contents import strings
+from mcp_proxy_conformance.discovery.locked_entries import own_entries
 from mcp_proxy_conformance.discovery.oracle import is_withheld
 from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import Breach
 
 MIXED = stage("mixed")
-COMBOS = stage("combos")
 NOWHERE = "quolvexi"
 
 Place = str | tuple[str, str]
-
-
-@requirement("FR-003.withheld")
-@on(MIXED, needs=("quarantine",))
-def test_a_quarantined_tool_is_listed_without_description_and_schema(bench: Bench) -> None:
-    """A quarantined tool's entry has no description and no schema, in any answer.
-
-    A blank one counts as none. Inconclusive if the flag reveals no such tool.
-    """
-    entries = every_entry(bench, bench.locked(quarantined=True))
-    bench.require(entries, "the flag revealed no quarantined tool")
-
-    assert _texts(entries) == {}
-
-
-@requirement("FR-003.withheld")
-@on(COMBOS, needs=("quarantine",))
-def test_no_lock_laid_beside_a_quarantine_brings_a_description_back(bench: Bench) -> None:
-    """An entry listed as quarantined has no description and no schema, whatever else locks it.
-
-    A blank one counts as none. Inconclusive if the flag lists no tool as `server_quarantined`.
-    """
-    quarantined = [key for key in bench.armed.refused if bench.states[key].quarantined]
-    listed = every_entry(bench, quarantined)
-    entries = [(key, entry) for key, entry in listed if entry.status == "server_quarantined"]
-    bench.require(entries, "the flag revealed no quarantined tool")
-
-    assert _texts(entries) == {}
-
-
-@requirement("FR-003.withheld")
-@on(MIXED, needs=("approval",))
-def test_a_pending_or_changed_tool_is_listed_without_its_unapproved_text(bench: Bench) -> None:
-    """A pending or changed tool's entry contains no word of the new description or schema.
-
-    The words are its planted canaries. Inconclusive if the flag reveals no such tool.
-    """
-    waiting = (*bench.locked(approval="pending"), *bench.locked(approval="changed"))
-    entries = every_entry(bench, waiting)
-    bench.require(entries, "the flag revealed no pending or changed tool")
-
-    leaked = _by_place(
-        canary for key, entry in entries for canary in _canaries_in(bench, [key], entry.members)
-    )
-
-    assert leaked == {}
 
 
 @requirement("FR-003.canary")
@@ -103,21 +55,6 @@ def test_no_withheld_text_finds_its_tool(bench: Bench) -> None:
     }
 
     assert moved == {}
-
-
-@requirement("FR-003.canary")
-@on(COMBOS)
-def test_no_lock_laid_beside_makes_discovery_tell_withheld_text(bench: Bench) -> None:
-    """Further locks on withheld tools do not make answers contain their text.
-
-    They are asked for by name with the flag; a leak must show again after the settle time.
-    Inconclusive if the flag reveals none.
-    """
-    bench.needs_one_of("approval", "quarantine")
-    _expect_withheld(bench)
-    queries = {key.tool for key in _withheld(bench)}
-
-    _expect_no_leak(bench, queries, (True,))
 
 
 @requirement("FR-003.canary~listing")
@@ -198,16 +135,6 @@ def _expect_no_leak(bench: Bench, queries: Iterable[str], flags: tuple[object, .
         bench.settle()
         if leaks := _leaks(bench, queries, flags):
             raise Breach(leaks)
-
-
-def _texts(entries: Iterable[tuple[ToolKey, Entry]]) -> dict[Place, list[Any]]:
-    """Return the descriptions and schemas of entries that are not blank, by (tool, member)."""
-    return _by_place(
-        ((str(key), name), value)
-        for key, entry in entries
-        for name in ("description", *schemas(entry.members))
-        if (value := entry.members.get(name)) and str(value).strip()
-    )
 
 
 def _by_place(facts: Iterable[tuple[Place, Any]]) -> dict[Place, list[Any]]:

@@ -12,7 +12,6 @@ from mcp_proxy_conformance.catalogue.world import USER, Step, ToolKey, server, t
 from mcp_proxy_conformance.discovery.answer import Entry
 from mcp_proxy_conformance.discovery.bench import Bench
 from mcp_proxy_conformance.discovery.contents import repeated
-from mcp_proxy_conformance.discovery.requests import in_words
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 PLAIN = world(
@@ -57,39 +56,6 @@ def test_a_description_told_before_is_withheld_from_the_quarantine_on(bench: Ben
 
     text = _text(entry)
     leaked = {(str(DROP), "description"): text} if text else {}
-    assert leaked == {}
-
-
-@requirement("FR-003.canary")
-@on(PLAIN, needs=("quarantine", "server_off", "restart"))
-def test_switching_a_quarantined_server_off_tells_no_withheld_text(bench: Bench) -> None:
-    """The text of a tool first met in quarantine is in no answer once its server is off.
-
-    It is asked for by word and name, with the flag true and false. Not applicable if the flag did
-    not reveal it while quarantined, inconclusive if the quarantine has no effect, or no tool can be
-    called afterwards.
-    """
-    bench.operator.lock("quarantine", "vault")
-    bench.require(bench.refused(ToolKey("vault", "tamupo_open")), "no quarantine", "no_effect")
-    bench.operator.change_upstream(LATE)
-    bench.operator.restart()
-    bench.require(
-        bench.ready(ToolKey("forge", "zorvik_list")), "nothing could be called again", "not_reached"
-    )
-    if not bench.until(lambda: bench.revealed("fegadu_seal"), bool):
-        raise NotApplicable("a tool first met in quarantine is not revealed")
-
-    bench.operator.lock("server", "vault")
-    bench.settle()
-
-    answers = {
-        in_words({"query": query, "include_disabled": flag}): bench.discover(
-            query, include_disabled=flag
-        ).text_without_echo()
-        for query in ("fegadu_seal", "fegadu")
-        for flag in (True, False)
-    }
-    leaked = {place: PLANTED for place, text in answers.items() if PLANTED in text}
     assert leaked == {}
 
 

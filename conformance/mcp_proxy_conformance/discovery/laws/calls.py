@@ -213,7 +213,8 @@ def while_lost(look: Look, findings: Findings) -> None:
     The memory `told` has the refusals of earlier looks, at which no reason was lost.
     """
     bench, told = look.bench, look.memory["told"]
-    texts = {key: masked(bench, bench.refusal(key), key) for key in look.keys}
+    pure = [key for key in look.proven if bench.states[key] == CONFIG][:1]
+    texts = {key: masked(bench, bench.refusal(key), key) for key in (*look.keys, *pure)}
     if not any(state.lost for state in bench.states.values()):
         told |= texts
         return
