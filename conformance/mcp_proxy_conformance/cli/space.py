@@ -17,6 +17,8 @@ from mcp_proxy_conformance.run.space.space import BadSpace, Space
 def space(*, name: str, extend: bool) -> None:
     """Print what the scenarios of a specification vary, each value with why it is lawful.
 
+    It is followed by the clauses that are judged at each row.
+
     A value may be marked by the version of the space that brought it, or the capability it needs.
     """
     known = {each.name: each.space for each in specifications() if each.space is not None}
@@ -35,6 +37,9 @@ def space(*, name: str, extend: bool) -> None:
         click.echo(f"{len(more)} rows in {len(scenarios) - len(played.scenarios)} scenarios added")
         return
     told(played.space)
+    click.echo("judged at each row")
+    for law, clauses in played.laws.items():
+        click.echo(f"  {law:16} {', '.join(clauses)}")
 
 
 def told(known: Space) -> None:

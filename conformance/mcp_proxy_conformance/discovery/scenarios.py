@@ -160,7 +160,7 @@ def read_own(path: Path) -> list[OwnCase]:
 
 def played_space() -> PlayedSpace:
     """Return the space of discovery with its scenarios."""
-    return PlayedSpace(space(), scenarios(), FOLDER / "scenarios.json", fits, ROWS)
+    return PlayedSpace(space(), scenarios(), FOLDER / "scenarios.json", fits, ROWS, CLAUSES)
 
 
 def fits(rows: Sequence[Row]) -> bool:

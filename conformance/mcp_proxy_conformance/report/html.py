@@ -234,6 +234,7 @@ def rendered(report: Report, template: str, **more: Any) -> str:
         colour=colour_of(report),
         covered=covered(report.coverage) if report.coverage else "",
         missing=MISSING,
+        missed=report.coverage.missed_by_dimensions if report.coverage else {},
         counts=_counts(report.clauses),
         bar=_bar(shown),
         left_out=len(report.clauses) - len(shown),

@@ -97,7 +97,8 @@ def scenario_loads() -> tuple[LoadCase, ...]:
 
 def played_space() -> PlayedSpace:
     """Return the space of loads with its scenarios."""
-    return PlayedSpace(space(), scenarios(), FOLDER / "scenarios.json", fits, len(NAMES))
+    return PlayedSpace(space(), scenarios(), FOLDER / "scenarios.json", fits, len(NAMES),
+                       {"any load": OF_ANY})  # fmt: skip
 
 
 def fits(rows: Sequence[Row]) -> bool:

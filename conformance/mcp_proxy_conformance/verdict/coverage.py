@@ -40,6 +40,13 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
         return +counts
 
     @property
+    def missed_by_dimensions(self) -> Counter[tuple[str, str]]:
+        """The numbers of admissible pairs that were not looked at, by their two dimensions."""
+        pairs = (pair for each in self.uncovered if each.status in MISSED for pair in each.tuples)
+        halves = (pair.partition(", ") for pair in pairs)
+        return Counter((one.partition("=")[0], two.partition("=")[0]) for one, _, two in halves)
+
+    @property
     def admissible(self) -> int:
         """The number of pairs that neither a constraint nor an undeclared capability rules out."""
         return self.looked_at + self.missed.total()

@@ -68,7 +68,7 @@ OURS = {
     "a", "article", "body", "code", "dd", "desc", "details", "div", "dl", "dt", "fieldset",
     "figcaption", "figure", "g", "h1", "h2", "h3", "h4", "head", "header", "html", "input", "label",
     "legend", "li", "main", "mark", "meta", "nav", "ol", "p", "pre", "rect", "script", "section",
-    "span", "strong", "style", "summary", "svg", "text", "title", "ul",
+    "span", "strong", "style", "summary", "svg", "table", "td", "text", "th", "title", "tr", "ul",
 }  # fmt: skip
 """The elements of the page."""
 RUNS = REPORTS | PAGES

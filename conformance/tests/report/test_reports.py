@@ -201,7 +201,15 @@ def test_a_clause_of_another_version_is_still_rendered() -> None:
 @pytest.mark.parametrize(
     ("form", "parts"),
     [
-        ("html", ["4,310 of 4,322 pairs (99 %)", "4 masked by a failure: &lt;slow&gt;", "=4\n"]),
+        (
+            "html",
+            [
+                "4,310 of 4,322 pairs (99 %)",
+                "4 masked by a failure: &lt;slow&gt;",
+                "=4\n",
+                "<td>12</td>",
+            ],
+        ),
         ("markdown", ["4,310 of 4,322 pairs (99 %): 4 masked by a failure, 3 out of reach here"]),
     ],
 )

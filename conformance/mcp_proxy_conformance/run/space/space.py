@@ -234,13 +234,17 @@ def _faults(space: Space) -> Iterator[str]:
 
 
 class PlayedSpace(NamedTuple):
-    """A space, its committed scenarios and their file; which rows `fits` one scenario of `most`."""
+    """A space, its committed scenarios and their file; which rows `fits` one scenario of `most`.
+
+    `laws` are the clauses that are judged at each row, by the name of what is judged.
+    """
 
     space: Space
     scenarios: Sequence[Scenario]
     path: Path
     fits: Callable[[Sequence[Row]], bool]
     most: int
+    laws: Mapping[str, Sequence[str]]
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
