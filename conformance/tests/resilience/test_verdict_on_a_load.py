@@ -327,7 +327,7 @@ def test_what_slower_loads_do_not_show_counts_if_it_shows_alone(
 
     slow = replace(scenarios()[0], rows=({"pace": "slow"},) * 6)
     monkeypatch.setattr(Starts, "slow", lambda *_: 0.0)
-    monkeypatch.setattr(driven_loader, "played", lambda *_: [slow])
+    monkeypatch.setattr(driven_loader, "given", lambda *_, **__: [slow])
     target = embedded_target(ChangedLoad(id="rounds", text="It rounds timeouts.", edit=fail))
     selection = Selection(checks=(slow.id,))
 
