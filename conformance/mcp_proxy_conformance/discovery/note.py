@@ -138,7 +138,7 @@ def numbers_allowed(bench: Bench, query: str) -> tuple[set[int], Bounds]:
 
 
 def most_matches(bench: Bench, query: str) -> int | None:
-    """Return how many locked tools in scope may match a query; None if it ever listed 100.
+    """Return how many locked tools in scope may match a query; None for 100 matches or more.
 
     These are the tools that the query found while callable, or is meant to find, and all
     withheld ones, which may be listed whatever the query is. Those that cannot be looked up count.
@@ -149,6 +149,8 @@ def most_matches(bench: Bench, query: str) -> int | None:
     meant = [key for key in states if is_withheld(states[key]) or bench.tools[key].holds(query)]
     outside = () if bench.agent is None else beyond(bench.world, bench.agent)
     matches = {key for key in (*meant, *listed) if key.server not in outside}
+    if len(matches) >= SHOW_LIMIT:
+        return None
     found = [states.get(key, ToolState()) for key in matches]
     return sum(state.lost or not state.callable for state in found)
 
