@@ -158,14 +158,13 @@ class Prover:
         The page is one of the server's tools/list. False until 2 s after an answer first
         listed one of the server's tools.
         """
-        shown_at = self._shown_at.get(key.server, time.monotonic())
         unasked = self.started.servers[key.server].unasked_page(key.tool)
-        return bool(unasked) and time.monotonic() - shown_at > NEXT_PAGE_S
+        return bool(unasked) and self._has_listed(key.server)
 
-    def _is_unlisted(self, key: ToolKey) -> bool:
-        """Whether it has listed other tools of this server for 2 s, or left this one's page out."""
-        shown_at = self._shown_at.get(key.server, time.monotonic())
-        return self.page_left_out(key) or time.monotonic() - shown_at > NEXT_PAGE_S
+    def _has_listed(self, server: str) -> bool:
+        """Whether an answer listed one of the server's tools more than 2 s ago."""
+        now = time.monotonic()
+        return now - self._shown_at.get(server, now) > NEXT_PAGE_S
 
     def expect_refusal(self, key: ToolKey) -> bool:
         """Call a tool until its upstream does not count the call, up to the enforce time.
@@ -210,9 +209,9 @@ class Prover:
     def show(self, keys: Iterable[ToolKey]) -> None:
         """Record which callable tools each of the world's queries lists, before they are locked.
 
-        First ask, up to the ready time in all, until each of `keys` is listed for its own word,
-        its page is left out, or other tools of its server have been listed for a while; one that
-        is not listed is no error. Other queries are sent only if nothing is recorded for them yet.
+        First ask, up to the ready time in all, until each of `keys` is listed for its own word, or
+        tools of its server have been listed for a while; one that is not listed is no error. Other
+        queries are sent only if nothing is recorded for them yet.
         """
         deadline = time.monotonic() + self.started.target.ready_s
         words = {key: self.tools[key].word or key.tool for key in keys}
@@ -224,7 +223,7 @@ class Prover:
                     Tools(server=key.server, within_s=max(0.0, deadline - time.monotonic())),
                     lambda word=word: self.ask(word),  # type: ignore[misc]
                     lambda answer, key=key: (  # type: ignore[misc]
-                        key in answer.callables() or self._is_unlisted(key)
+                        key in answer.callables() or self._has_listed(key.server)
                     ),
                 )
                 self.note_shown(word, answer)
