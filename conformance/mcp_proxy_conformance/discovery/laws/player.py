@@ -103,11 +103,13 @@ class Player:
     def play(self) -> PlayedWorld:
         """Take every step of the plan, and try the laws at its looks; return the result.
 
-        Before the steps, what each query lists while all tools are callable is noted, and
-        the world's deny lists are set. It ends early when the target's lifetime is nearly over.
+        Before the steps, what each query and each name lists while all tools are callable is noted,
+        and the world's deny lists are set. It ends early when the target's lifetime is nearly over.
         """
         stepper = proven(self._started, self._plan.sample)
-        for query in dict.fromkeys(request["query"] for request in self._plan.world.requests):
+        queries = [request["query"] for request in self._plan.world.requests]
+        queries += [key.tool for key in self._plan.tools]  # laws ask by name where a word fails
+        for query in dict.fromkeys(queries):
             stepper.prover.note_shown(query, stepper.prover.ask(query))  # all are callable by now
             self._memory["shown"][query] = stepper.armed.shown[query]
         stepper.take(*denials(self._started.world))
