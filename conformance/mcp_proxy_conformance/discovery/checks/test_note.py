@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import structs
 
 from mcp_proxy_conformance.catalogue.requirement import requirement
@@ -19,13 +21,16 @@ from mcp_proxy_conformance.discovery.answer import Answer
 from mcp_proxy_conformance.discovery.bench import ABSENT, Bench
 from mcp_proxy_conformance.discovery.contents import repeated
 from mcp_proxy_conformance.discovery.note import (
+    counts_right,
     leads_on,
+    numbers_allowed,
     on_stages_of_locked_tools,
     owed,
     owed_everywhere,
 )
 from mcp_proxy_conformance.discovery.numbers import numbers_in
 from mcp_proxy_conformance.discovery.oracle import LOCKED_CAP
+from mcp_proxy_conformance.verdict.exchanges import Exactly
 from mcp_proxy_conformance.verdict.result import NotApplicable
 
 COMBOS = stage("combos")
@@ -43,6 +48,30 @@ TWICE = world(
 )
 TWICE = structs.replace(TWICE, steps=(*TWICE.steps, Step(lock="quarantine", server="vault")))
 FREE = ToolKey("forge", "zorvik_list")
+
+
+@requirement("FR-009.count")
+@on_stages_of_locked_tools()
+def test_the_number_in_the_note_is_that_of_the_locked_matches(
+    bench: Bench, queries: tuple[str, ...]
+) -> None:
+    """The number is that of the entries with the flag, or of all matches if there may be more.
+
+    There may be more matches than entries where a section is as full as the fullest one.
+    Inconclusive if no note has a number, not applicable if callable tools answer every query.
+    """
+    answers = {query: answer.note for query, answer in owed(bench, queries).items() if answer.note}
+    bench.require(any(map(numbers_in, answers.values())), "no note contains a number")
+    allowed = {query: numbers_allowed(bench, query) for query in answers}
+    fullest = max(max(numbers) for numbers, _ in allowed.values())
+
+    missed: dict[Exactly, Any] = {}
+    for query, (numbers, bounds) in allowed.items():
+        full = max(numbers) == fullest
+        if bounds.min and not counts_right(answers[query], numbers, bounds, full=full):
+            missed[query] = str(bounds) if full else sorted(numbers)
+
+    assert {query: answers[query] for query in missed} == missed
 
 
 @requirement("FR-009.no-entries")
